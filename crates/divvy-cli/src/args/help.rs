@@ -1,0 +1,89 @@
+//! The longer texts of `--help`. Every line of an `Examples:` section that
+//! starts with `divvy` is run by the tests.
+
+pub(super) const DIVVY: &str = "\
+divvy divides partitions of work among workers: fairly, with few moves, one owner each.
+
+An application's key belongs to a partition (`divvy key`), and a strategy gives each partition \
+to a worker (`divvy assign`), for reasons that can be shown (`divvy explain`). The same input \
+gives the same placement on every machine, in any order, in every release.";
+
+pub(super) const DIVVY_EXAMPLES: &str = "\
+Examples:
+  divvy assign --workers 5 --partitions 64
+  divvy explain default:17 --workers 5
+  divvy key customer-4711 --partitions 64 --group default
+
+Output:
+  Results go to stdout, warnings and errors to stderr. --json has everything that a table has.
+  Colours only on a terminal, and not where NO_COLOR is set.
+
+Exit codes:
+  0  done
+  1  could not: no worker that may take partitions, a file that cannot be read or is wrong
+  2  wrong usage: an unknown flag, or a value out of bounds";
+
+pub(super) const KEY: &str = "\
+Says which partition an application's key belongs to: a hash of the key modulo the number of \
+partitions. The number is chosen once, for another sends nearly every key elsewhere.
+
+Schemes:
+  xxh3     XXH3 with 64 bits, even whatever the keys look like
+  djb2-js  what JavaScript computes from UTF-16 units in 32 signed bits; 10 to 1000 partitions,
+           another number is corrected with a warning
+  djb2-32  djb2 of the UTF-8 bytes in 32 bits, as cruster has it
+  djb2-64  the same in 64 bits";
+
+pub(super) const KEY_EXAMPLES: &str = "\
+Examples:
+  divvy key customer-4711
+  divvy key customer-4711 customer-4712 --partitions 64 --group orders
+  divvy key --scheme djb2-js hello 7e_Onxk
+  divvy key hello --json
+  divvy key -- -starts-with-a-dash";
+
+pub(super) const ASSIGN: &str = "\
+Places partitions on workers and shows who has how many, how that compares to the mean, and how \
+even it is.
+
+Workers (--workers):
+  N                    worker-0 to worker-<N-1>, all of weight 1
+  ID[=WEIGHT],...      these; a worker of weight 2 gets twice the share of one of weight 1,
+                       one of weight 0 gets nothing
+  @FILE                a file with the fields id, weight, zone, healthy (true or false)
+
+Partitions (--partitions):
+  N                    default:0 to default:<N-1>
+  GROUP:N,...          GROUP:0 to GROUP:<N-1> of each group
+  @FILE                a file with the fields key (such as tool001:chamber1), weight
+
+Files are read by their ending: .csv with a header (separated by , or ;), .json or .yaml with a \
+list. All fields but the first are optional; in a list, a plain string is an id or key alone.
+
+Strategies (--strategy):
+  rendezvous           shares in proportion to weights; only what must moves
+  rendezvous-parallel  the same placement, computed on all cores
+  consistent-hash      a ring of virtual nodes; only what must moves
+  round-robin          counts even to 1, but nearly everything moves when a worker comes or goes";
+
+pub(super) const ASSIGN_EXAMPLES: &str = "\
+Examples:
+  divvy assign --workers 5 --partitions 64
+  divvy assign --workers big=3,small --partitions orders:64,users:32 --list
+  divvy assign --workers @workers.csv --partitions @partitions.yaml --plot load.svg
+  divvy assign --workers 5 --partitions 64 --json > before.json
+  divvy assign --workers 6 --partitions 64 --previous @before.json";
+
+pub(super) const EXPLAIN: &str = "\
+Shows the ranking behind the place of one partition: every worker with what was hashed for it, \
+its score, and why a better one was passed over. The first that nothing vetoes owns the partition.
+
+The forms of --workers and --partitions are those of `divvy assign`. Without --partitions the \
+partition stands alone, which is enough where its place does not depend on the others.";
+
+pub(super) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  divvy explain default:17 --workers 3
+  divvy explain default:17 --workers a=2,b,c=0 --json
+  divvy explain orders:5 --workers 100 --strategy consistent-hash --top 3
+  divvy explain default:17 --workers 3 --strategy round-robin --partitions 64";

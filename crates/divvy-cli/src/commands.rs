@@ -1,0 +1,18 @@
+//! The commands: each takes what was typed and writes its result.
+
+pub(crate) mod assign;
+pub(crate) mod explain;
+pub(crate) mod key;
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Writes a result as indented JSON.
+fn write_json(out: &mut dyn Write, value: &impl Serialize) -> Result<(), Failure> {
+    serde_json::to_writer_pretty(&mut *out, value)
+        .map_err(|error| Failure::output(error.into()))?;
+    writeln!(out).map_err(Failure::output)
+}

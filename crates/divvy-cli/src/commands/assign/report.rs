@@ -1,0 +1,261 @@
+//! An assignment for people: a row per worker, a bar, a summary.
+
+use std::io::{self, Write};
+
+use divvy::{Assignment, Moves, Partition, Worker};
+
+use crate::bar::Scale;
+use crate::natural;
+use crate::table::{Align, Table, Tone, counted};
+use crate::terminal::Terminal;
+use crate::wrap::wrap;
+
+/// Most workers that a terminal gets to see unless asked for all.
+const ROWS_MAX: usize = 40;
+/// How many of the heaviest, and of the lightest, a shortened table shows.
+const ENDS: usize = ROWS_MAX / 2;
+
+/// What to print of an assignment, and where to.
+pub(super) struct Report<'a> {
+    pub(super) strategy: &'a str,
+    pub(super) assignment: &'a Assignment,
+    pub(super) moves: Option<&'a Moves>,
+    pub(super) terminal: Terminal,
+    /// Whether to list the partitions of each worker.
+    pub(super) list: bool,
+    /// Whether to show all workers however many there are.
+    pub(super) all: bool,
+}
+
+/// One worker with what it has.
+struct Line<'a> {
+    worker: &'a Worker,
+    partitions: Vec<&'a Partition>,
+    load: u64,
+    /// The load in relation to the mean, by weight; 0 for who gets nothing.
+    ratio: f64,
+}
+
+impl Report<'_> {
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut lines = self.lines();
+        let scale = Scale::of(lines.iter().map(|line| line.ratio));
+        let left_out = self.shorten(&mut lines);
+        self.write_table(&lines, scale, out)?;
+        if left_out > 0 {
+            writeln!(
+                out,
+                "\n{left_out} of {} workers left out, between the {ENDS} heaviest and the {ENDS} \
+                 lightest: --all or --json shows all",
+                self.assignment.workers().len()
+            )?;
+        }
+        if self.list {
+            writeln!(out)?;
+            self.write_lists(&mut lines, out)?;
+        }
+        writeln!(out)?;
+        self.write_summary(out)
+    }
+
+    /// All workers in natural order.
+    fn lines(&self) -> Vec<Line<'_>> {
+        let loads = self.assignment.loads();
+        let eligible = || self.assignment.workers().iter().filter(|w| w.is_eligible());
+        let weight: f64 = eligible().map(Worker::weight).sum();
+        let mean = loads.iter().map(|&load| load as f64).sum::<f64>() / weight;
+        let ratio = |worker: &Worker, load: u64| match load {
+            0 => 0.0,
+            load => load as f64 / worker.weight() / mean,
+        };
+        let grouped = self.assignment.by_worker().into_iter().zip(&loads);
+        let mut lines: Vec<Line<'_>> = grouped
+            .map(|((worker, partitions), &load)| Line {
+                worker,
+                partitions,
+                load,
+                ratio: ratio(worker, load),
+            })
+            .collect();
+        lines.sort_by(|a, b| natural::compare(a.worker.id(), b.worker.id()));
+        lines
+    }
+
+    /// Keeps the heaviest and the lightest of too many for a terminal, and
+    /// returns how many are left out.
+    fn shorten(&self, lines: &mut Vec<Line<'_>>) -> usize {
+        if self.all || !self.terminal.interactive || lines.len() <= ROWS_MAX {
+            return 0;
+        }
+        let left_out = lines.len() - 2 * ENDS;
+        lines.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
+        lines.drain(ENDS..ENDS + left_out);
+        left_out
+    }
+
+    fn write_table(&self, lines: &[Line<'_>], scale: Scale, out: &mut dyn Write) -> io::Result<()> {
+        let workers = || self.assignment.workers().iter();
+        let weighted = workers().any(|worker| worker.weight() != 1.0);
+        let zoned = workers().any(|worker| worker.zone().is_some());
+        let loaded = self.assignment.partitions().iter().any(|p| p.weight() != 0);
+        let total = self.assignment.partitions().total_load();
+
+        let mut headings = vec![("worker", Align::Left)];
+        headings.extend(weighted.then_some(("weight", Align::Right)));
+        headings.extend(zoned.then_some(("zone", Align::Left)));
+        headings.push(("partitions", Align::Right));
+        headings.extend(loaded.then_some(("load", Align::Right)));
+        headings.push(("share", Align::Right));
+        let headings = headings
+            .into_iter()
+            .map(|(name, align)| (name.to_owned(), align));
+        let mut table = Table::new(headings.chain([(scale.heading(), Align::Left)]));
+        for line in lines {
+            let mut cells = vec![line.worker.id().to_owned()];
+            cells.extend(weighted.then(|| line.worker.weight().to_string()));
+            cells.extend(zoned.then(|| line.worker.zone().unwrap_or_default().to_owned()));
+            cells.push(line.partitions.len().to_string());
+            cells.extend(loaded.then(|| line.load.to_string()));
+            cells.push(share(line.load, total, workers().len()));
+            cells.push(match line.worker.veto() {
+                Some(veto) => veto.to_string(),
+                None => scale.bar(line.ratio),
+            });
+            table.push(tone(line), cells);
+        }
+        table.write(out, self.terminal.colour)
+    }
+
+    fn write_lists(&self, lines: &mut [Line<'_>], out: &mut dyn Write) -> io::Result<()> {
+        for line in lines {
+            line.partitions
+                .sort_by(|a, b| natural::compare(a.as_str(), b.as_str()));
+            writeln!(out, "{} ({})", line.worker.id(), line.partitions.len())?;
+            let names = line.partitions.iter().map(|partition| partition.as_str());
+            for text in wrap(names, "  ", self.terminal.width) {
+                writeln!(out, "{text}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_summary(&self, out: &mut dyn Write) -> io::Result<()> {
+        let balance = self.assignment.balance();
+        writeln!(
+            out,
+            "{}: {} on {}, max/mean {:.3}, min/mean {:.3}, stddev/mean {:.3}",
+            self.strategy,
+            counted(self.assignment.partitions().len(), "partition"),
+            counted(self.assignment.workers().len(), "worker"),
+            balance.max_over_mean,
+            balance.min_over_mean,
+            balance.stddev_over_mean,
+        )?;
+        let Some(moves) = self.moves else {
+            return Ok(());
+        };
+        let new = moves.iter().filter(|change| change.from.is_none()).count();
+        let gone = moves.iter().filter(|change| change.to.is_none()).count();
+        writeln!(
+            out,
+            "since the previous assignment: {} moved, {new} new, {gone} gone, affinity {:.3}",
+            counted(moves.moved(), "partition"),
+            moves.affinity(),
+        )
+    }
+}
+
+fn tone(line: &Line<'_>) -> Tone {
+    if !line.worker.is_eligible() {
+        Tone::Faint
+    } else if line.ratio > 1.0 {
+        Tone::LastHigh
+    } else {
+        Tone::LastLow
+    }
+}
+
+/// A share of `total` in percent, with the decimals that tell so many workers
+/// apart.
+fn share(load: u64, total: u64, workers: usize) -> String {
+    let share = if total == 0 {
+        0.0
+    } else {
+        load as f64 / total as f64
+    };
+    let decimals = match workers {
+        0..=100 => 1,
+        101..=1000 => 2,
+        _ => 3,
+    };
+    format!("{:.decimals$}%", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use divvy::{Partitions, Rendezvous, Strategy as _, Workers};
+
+    use super::*;
+
+    fn written(workers: usize, interactive: bool, all: bool) -> String {
+        let workers = Workers::numbered("worker", workers).expect("a count within bounds");
+        let partitions = Partitions::shards([("default", 1000)]).expect("a count within bounds");
+        let assignment = Rendezvous::new()
+            .assign(&workers, &partitions, None)
+            .expect("there are workers");
+        let report = Report {
+            strategy: "rendezvous",
+            assignment: &assignment,
+            moves: None,
+            terminal: Terminal {
+                interactive,
+                colour: false,
+                width: 80,
+            },
+            list: false,
+            all,
+        };
+        let mut out = Vec::new();
+        report.write(&mut out).expect("a vector takes anything");
+        String::from_utf8(out).expect("reports are text")
+    }
+
+    fn rows(text: &str) -> usize {
+        text.lines()
+            .filter(|line| line.starts_with("worker-"))
+            .count()
+    }
+
+    #[test]
+    fn a_terminal_sees_both_ends_of_a_long_table_and_how_to_see_the_rest() {
+        let text = written(100, true, false);
+        assert_eq!(rows(&text), 40);
+        assert!(
+            text.contains(
+                "60 of 100 workers left out, between the 20 heaviest and the 20 lightest"
+            ),
+            "{text}"
+        );
+        let counts: Vec<usize> = text
+            .lines()
+            .filter(|line| line.starts_with("worker-"))
+            .map(|line| {
+                line.split_whitespace()
+                    .nth(1)
+                    .expect("a count")
+                    .parse()
+                    .expect("a number")
+            })
+            .collect();
+        assert!(counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
+    }
+
+    #[test]
+    fn a_file_a_short_table_and_all_have_every_worker() {
+        assert_eq!(rows(&written(40, true, false)), 40);
+        assert_eq!(rows(&written(100, true, true)), 100);
+        let piped = written(100, false, false);
+        assert_eq!(rows(&piped), 100);
+        assert!(!piped.contains("left out"), "{piped}");
+    }
+}

@@ -1,0 +1,77 @@
+//! One entry of a file, whatever the file's form.
+
+use std::str::FromStr;
+
+use divvy::Invalid;
+
+/// The cells of an entry, one per known field.
+#[derive(Debug)]
+pub(super) struct Row<'a> {
+    fields: &'a [&'static str],
+    cells: Vec<Option<String>>,
+}
+
+impl<'a> Row<'a> {
+    /// An entry with no cells yet.
+    pub(super) fn new(fields: &'a [&'static str]) -> Self {
+        Self {
+            fields,
+            cells: vec![None; fields.len()],
+        }
+    }
+
+    /// Sets a cell. White space around it does not count, and nothing but
+    /// white space is no value.
+    pub(super) fn set(&mut self, field: usize, text: &str) {
+        let text = text.trim();
+        self.cells[field] = (!text.is_empty()).then(|| text.to_owned());
+    }
+
+    /// The value of a field, where it has one.
+    pub(super) fn text(&self, field: usize) -> Option<&str> {
+        self.cells[field].as_deref()
+    }
+
+    /// The value of a field that needs one.
+    pub(super) fn required(&self, field: usize) -> Result<&str, String> {
+        self.text(field)
+            .ok_or_else(|| self.breaks(field, "must not be empty"))
+    }
+
+    /// The value of a field as another type, where it has one.
+    pub(super) fn parsed<T: FromStr>(
+        &self,
+        field: usize,
+        rule: &'static str,
+    ) -> Result<Option<T>, String> {
+        let Some(text) = self.text(field) else {
+            return Ok(None);
+        };
+        match text.parse() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(self.breaks(field, rule)),
+        }
+    }
+
+    /// What to say of a field whose value breaks a rule.
+    pub(super) fn breaks(&self, field: usize, rule: &str) -> String {
+        let value = self.text(field).unwrap_or_default();
+        Invalid::new(self.fields[field], value, rule).to_string()
+    }
+}
+
+/// The number of the field with this name, or what to say of one that is not
+/// known. Case does not matter: spreadsheets like capitals.
+pub(super) fn field_named(
+    kind: &'static str,
+    name: &str,
+    fields: &[&'static str],
+) -> Result<usize, String> {
+    let found = fields
+        .iter()
+        .position(|known| known.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| {
+        let rule = format!("is unknown, known are {}", fields.join(", "));
+        Invalid::new(kind, name, rule).to_string()
+    })
+}

@@ -1,0 +1,62 @@
+//! The divvy command line: divides partitions of work among workers, and says
+//! why each is where it is.
+//!
+//! What was typed ([`args`]) becomes the library's sets ([`input`]), which a
+//! command of [`commands`] hands to the library and prints. Data goes to
+//! stdout, everything else to stderr; [`failure`] decides the exit code.
+
+mod args;
+mod bar;
+mod commands;
+mod failure;
+mod input;
+mod natural;
+mod plot;
+mod spinner;
+mod table;
+mod terminal;
+mod warnings;
+mod wrap;
+
+use std::error::Error as _;
+use std::io::{self, BufWriter, Write as _};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::args::{Args, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return refuse(&error),
+    };
+    warnings::install(args.verbose);
+    match run(&args.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: &Command) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match command {
+        Command::Key(args) => commands::key::run(args, &mut out)?,
+        Command::Assign(args) => commands::assign::run(args, &mut out)?,
+        Command::Explain(args) => commands::explain::run(args, &mut out)?,
+    }
+    out.flush().map_err(Failure::output)
+}
+
+/// Prints what clap has to say, which may be the help that was asked for.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // A bad value is told in one line: the parsers name field, value and bound.
+    if let (ErrorKind::ValueValidation, Some(reason)) = (error.kind(), error.source()) {
+        return Failure::Usage(reason.to_string()).report();
+    }
+    // A reader that has gone away, as in `divvy --help | head -1`, is no error.
+    let _ = error.print();
+    ExitCode::from(error.exit_code() as u8)
+}

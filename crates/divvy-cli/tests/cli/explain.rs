@@ -1,0 +1,169 @@
+//! `divvy explain`.
+
+use serde_json::json;
+
+use crate::scratch::{Scratch, divvy};
+
+const STRATEGIES: [&str; 6] = [
+    "rendezvous",
+    "rendezvous --scheme cruster",
+    "rendezvous --scheme rendezgo",
+    "rendezvous-parallel",
+    "consistent-hash",
+    "round-robin",
+];
+
+#[test]
+fn the_owner_is_the_one_that_assign_gives() {
+    let scratch = Scratch::new();
+    let workers = scratch.file(
+        "w.csv",
+        "id,weight,healthy\na,1,true\nb,2,true\nc,1,false\nd,0,true\ne,1,true\n",
+    );
+    for strategy in STRATEGIES {
+        let common = format!("--workers {workers} --partitions g:12 --json --strategy {strategy}");
+        let common: Vec<&str> = common.split_whitespace().collect();
+        let assigned = scratch.run([&["assign"], &common[..]].concat()).json();
+        for number in 0..12 {
+            let partition = format!("g:{number}");
+            let explained = scratch
+                .run([&["explain", &partition], &common[..]].concat())
+                .json();
+            let owner = explained["owner"].as_str().expect("an owner");
+            let owned = assigned["assignments"][owner].as_array().expect("a list");
+            assert!(
+                owned.contains(&json!(partition)),
+                "{strategy} {partition} {owner}"
+            );
+            let ranking = explained["ranking"].as_array().expect("a list");
+            assert_eq!(ranking.len(), 5, "{strategy}");
+        }
+    }
+}
+
+#[test]
+fn a_partition_alone_is_placed_as_among_all() {
+    for strategy in STRATEGIES.into_iter().filter(|name| *name != "round-robin") {
+        let line = format!("explain default:17 --workers 3 --json --strategy {strategy}");
+        let alone = divvy(&line).json();
+        assert_eq!(
+            alone,
+            divvy(&format!("{line} --partitions 64")).json(),
+            "{strategy}"
+        );
+    }
+}
+
+#[test]
+fn json_has_the_documented_shape() {
+    let explained = divvy("explain default:17 --workers 3 --json").json();
+    assert_eq!(explained["partition"], "default:17");
+    assert_eq!(explained["owner"], explained["ranking"][0]["worker"]);
+    for (index, ranked) in explained["ranking"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .enumerate()
+    {
+        assert_eq!(ranked["rank"], index + 1);
+        assert_eq!(ranked["weight"], 1.0);
+        assert!(
+            ranked["worker"].is_string()
+                && ranked["hash"].is_string()
+                && ranked["score"].is_number()
+        );
+    }
+}
+
+#[test]
+fn the_table_is_a_ranking_that_a_person_can_follow() {
+    let text = divvy("explain default:17 --workers 3").done();
+    let explained = divvy("explain default:17 --workers 3 --json").json();
+    let owner = explained["owner"].as_str().expect("an owner");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], format!("default:17 belongs to {owner}"));
+    assert_eq!(
+        lines[2].split_whitespace().collect::<Vec<_>>(),
+        ["rank", "worker", "weight", "hash", "score", "note"]
+    );
+    let first: Vec<&str> = lines[3].split_whitespace().collect();
+    assert_eq!(
+        (first[0], first[1], first[2], first[5]),
+        ("1", owner, "1", "owner")
+    );
+    assert_eq!(first[3], explained["ranking"][0]["hash"]);
+    let method = explained["method"].as_str().expect("a sentence");
+    assert_eq!(lines[7..].join(" "), method);
+    assert!(lines.iter().all(|line| line.len() <= 80), "{text}");
+}
+
+#[test]
+fn those_that_are_passed_over_say_why() {
+    let scratch = Scratch::new();
+    let workers = scratch.file(
+        "w.csv",
+        "id,weight,healthy\na,1,false\nb,0,true\nc,1,true\n",
+    );
+    let text = scratch
+        .run(["explain", "default:17", "--workers", &workers])
+        .done();
+    assert!(text.starts_with("default:17 belongs to c\n"), "{text}");
+    let noted = |id: &str, note: &str| {
+        let found = text
+            .lines()
+            .any(|line| line.contains(&format!("  {id} ")) && line.ends_with(note));
+        assert!(found, "{id} {note}: {text}");
+    };
+    noted("a", "unhealthy");
+    noted("b", "weight 0");
+    noted("c", "owner");
+}
+
+#[test]
+fn a_long_ranking_is_cut_and_says_so() {
+    let rows = |text: &str| {
+        text.lines()
+            .filter(|line| line.contains("  worker-"))
+            .count()
+    };
+    let text = divvy("explain default:17 --workers 100").done();
+    assert_eq!(rows(&text), 10);
+    assert!(
+        text.contains("90 of 100 workers left out: --top 100 or --json shows all"),
+        "{text}"
+    );
+    assert_eq!(
+        rows(&divvy("explain default:17 --workers 100 --top 3").done()),
+        3
+    );
+    let all = divvy("explain default:17 --workers 100 --top 100").done();
+    assert_eq!(rows(&all), 100);
+    assert!(!all.contains("left out"));
+    let ranked = |line: &str| {
+        divvy(line).json()["ranking"]
+            .as_array()
+            .expect("a list")
+            .len()
+    };
+    assert_eq!(ranked("explain default:17 --workers 100 --json"), 100);
+    assert_eq!(ranked("explain default:17 --workers 100 --json --top 3"), 3);
+}
+
+#[test]
+fn the_owner_is_shown_however_many_are_passed_over_before_it() {
+    let scratch = Scratch::new();
+    let sick: String = (0..50)
+        .map(|number| format!("sick-{number},false\n"))
+        .collect();
+    let workers = scratch.file("w.csv", format!("id,healthy\n{sick}well,true\n"));
+    for number in 0..5 {
+        let partition = format!("default:{number}");
+        let text = scratch
+            .run(["explain", &partition, "--workers", &workers, "--top", "1"])
+            .done();
+        let owner = text
+            .lines()
+            .any(|line| line.contains("  well ") && line.ends_with("owner"));
+        assert!(owner, "{text}");
+    }
+}

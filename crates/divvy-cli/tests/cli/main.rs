@@ -1,0 +1,21 @@
+//! The command line as its users meet it: the built binary, its output, its
+//! exit code.
+
+// A scratch directory and the binary, for all of the others.
+mod scratch;
+
+// The commands, in the order of the help.
+mod assign;
+mod explain;
+mod key;
+
+// What they share: files, the previous assignment, the picture.
+mod files;
+mod plot;
+mod previous;
+
+// What everybody meets sooner or later.
+mod help;
+mod mistakes;
+mod pipes;
+mod terminals;

@@ -1,0 +1,123 @@
+//! What is different on a terminal: colour, width, long tables.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::Stdio;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::scratch::Scratch;
+
+/// Runs the binary with a terminal of so many columns for stdout and stderr,
+/// and returns what the terminal was sent.
+fn on_terminal(columns: u16, no_color: Option<&str>, line: &str) -> String {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&ours)
+        .and_then(|()| unlockpt(&ours))
+        .expect("a terminal of our own");
+    let size = Winsize {
+        ws_row: 50,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&ours, size).expect("a size for the terminal");
+    let name = ptsname(&ours, Vec::new()).expect("a name of the terminal");
+    let theirs = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(OsStr::from_bytes(name.as_bytes()))
+        .expect("the other end");
+
+    let scratch = Scratch::new();
+    let mut command = scratch.command();
+    command
+        .args(line.split(' '))
+        .env_remove("NO_COLOR")
+        .env("TERM", "xterm")
+        .stdin(Stdio::null());
+    if let Some(value) = no_color {
+        command.env("NO_COLOR", value);
+    }
+    command
+        .stdout(theirs.try_clone().expect("a second handle"))
+        .stderr(theirs);
+    let mut child = command.spawn().expect("the binary can be started");
+    // The command holds the other end open until it is dropped.
+    drop(command);
+    let mut sent = Vec::new();
+    // A terminal whose other end is closed reads as an error, after all else.
+    let _ = File::from(ours).read_to_end(&mut sent);
+    assert!(child.wait().expect("it ends").success());
+    String::from_utf8(sent).expect("text")
+}
+
+#[test]
+fn a_terminal_gets_colour_unless_it_is_refused() {
+    for line in [
+        "assign --workers 3 --partitions 64",
+        "explain default:17 --workers 3",
+        "key a --scheme djb2-js --partitions 5",
+    ] {
+        assert!(on_terminal(100, None, line).contains("\u{1b}["), "{line}");
+        assert!(
+            on_terminal(100, Some(""), line).contains("\u{1b}["),
+            "{line}"
+        );
+        assert!(
+            !on_terminal(100, Some("1"), line).contains('\u{1b}'),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_long_table_is_shortened_unless_all_is_asked_for() {
+    let rows = |text: &str| {
+        text.lines()
+            .filter(|line| line.starts_with("worker-"))
+            .count()
+    };
+    let text = on_terminal(100, Some("1"), "assign --workers 100 --partitions 1000");
+    assert_eq!(rows(&text), 40);
+    assert!(text.contains("60 of 100 workers left out"), "{text}");
+    assert_eq!(
+        rows(&on_terminal(
+            100,
+            Some("1"),
+            "assign --workers 100 --partitions 1000 --all"
+        )),
+        100
+    );
+}
+
+#[test]
+fn lists_are_as_wide_as_the_terminal() {
+    for columns in [60, 120] {
+        let text = on_terminal(
+            columns,
+            Some("1"),
+            "assign --workers 2 --partitions 200 --list",
+        );
+        let longest = text
+            .lines()
+            .filter(|line| line.starts_with("  "))
+            .map(|line| line.trim_end().len())
+            .max();
+        let longest = longest.expect("a list");
+        assert!(
+            (usize::from(columns) - 12..=usize::from(columns)).contains(&longest),
+            "{columns} {longest}"
+        );
+    }
+}
+
+#[test]
+fn json_is_the_same_everywhere() {
+    let line = "assign --workers 3 --partitions 64 --json";
+    let sent = on_terminal(100, None, line).replace("\r\n", "\n");
+    assert_eq!(sent, Scratch::new().run(line.split(' ')).done());
+}

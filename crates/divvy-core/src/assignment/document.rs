@@ -1,0 +1,257 @@
+//! An assignment as JSON: what `divvy assign --json` prints and what is read
+//! back as the previous assignment.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::{Assignment, Balance, Move, Moves};
+use crate::error::{Error, Invalid};
+use crate::partition::{Partition, Partitions};
+use crate::worker::{Health, WORKER_WEIGHT_DEFAULT, Worker, Workers};
+
+/// Version of the JSON form. A reader refuses any other.
+pub const ASSIGNMENT_FORMAT: u32 = 1;
+
+/// The JSON form of an [`Assignment`].
+///
+/// Reading needs `format` and `assignments`; a worker that `workers` does not
+/// describe has weight 1. What can be derived (counts, loads, balance, moves)
+/// is written for people and ignored when read.
+///
+/// ```
+/// use divvy_core::{AssignmentDocument, Assignment};
+///
+/// let document: AssignmentDocument = AssignmentDocument::from_json(
+///     r#"{"format": 1, "assignments": {"a": ["default:0"], "b": []}}"#,
+/// )?;
+/// let assignment: Assignment = document.assignment()?;
+/// assert_eq!(assignment.owner_of("default:0").unwrap().id(), "a");
+/// # Ok::<(), divvy_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AssignmentDocument {
+    format: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    strategy: Option<String>,
+    #[serde(default)]
+    workers: Vec<WorkerLoad>,
+    #[serde(default, deserialize_with = "ignored")]
+    balance: Option<Balance>,
+    /// What has to move to get here from the assignment it was compared to.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "ignored"
+    )]
+    moves: Option<Vec<Move>>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "ignored"
+    )]
+    affinity: Option<f64>,
+    /// Weights of the partitions that have one of their own.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "without_duplicates"
+    )]
+    partition_weights: BTreeMap<String, i64>,
+    #[serde(deserialize_with = "without_duplicates")]
+    assignments: BTreeMap<String, Vec<String>>,
+}
+
+/// One worker of an [`AssignmentDocument`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerLoad {
+    /// The worker's id.
+    pub id: String,
+    /// Its weight.
+    #[serde(default = "default_weight")]
+    pub weight: f64,
+    /// Its zone, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Its health, where it is not healthy.
+    #[serde(default, skip_serializing_if = "is_healthy")]
+    pub health: Health,
+    /// How many partitions it has.
+    #[serde(default)]
+    pub partitions: usize,
+    /// The sum of their loads.
+    #[serde(default)]
+    pub load: u64,
+}
+
+impl AssignmentDocument {
+    /// The JSON form of `assignment`, made by the strategy of this name.
+    pub fn new(strategy: &str, assignment: &Assignment) -> Self {
+        let workers = assignment
+            .workers()
+            .iter()
+            .zip(assignment.counts())
+            .zip(assignment.loads())
+            .map(|((worker, partitions), load)| WorkerLoad {
+                id: worker.id().to_owned(),
+                weight: worker.weight(),
+                zone: worker.zone().map(str::to_owned),
+                health: worker.health(),
+                partitions,
+                load,
+            })
+            .collect();
+        let weighted = assignment.partitions().iter().filter(|p| p.weight() != 0);
+        let assignments = assignment
+            .by_worker()
+            .into_iter()
+            .map(|(worker, owned)| {
+                let names = owned.iter().map(|p| p.as_str().to_owned()).collect();
+                (worker.id().to_owned(), names)
+            })
+            .collect();
+        Self {
+            format: ASSIGNMENT_FORMAT,
+            strategy: Some(strategy.to_owned()),
+            workers,
+            balance: Some(assignment.balance()),
+            moves: None,
+            affinity: None,
+            partition_weights: weighted
+                .map(|p| (p.as_str().to_owned(), p.weight()))
+                .collect(),
+            assignments,
+        }
+    }
+
+    /// The same with what has to move to get here.
+    pub fn with_moves(self, moves: &Moves) -> Self {
+        Self {
+            moves: Some(moves.iter().cloned().collect()),
+            affinity: Some(moves.affinity()),
+            ..self
+        }
+    }
+
+    /// Reads the JSON form and checks its format version. Names and weights
+    /// are checked by [`AssignmentDocument::assignment`].
+    pub fn from_json(json: &str) -> Result<Self, Error> {
+        let read = |error: serde_json::Error| Error::document("assignment JSON", error);
+        // The version first: another format may have any other shape.
+        let version: Version = serde_json::from_str(json).map_err(read)?;
+        if version.format != ASSIGNMENT_FORMAT {
+            let rule = format!("this release reads format {ASSIGNMENT_FORMAT}");
+            return Err(Invalid::new("assignment format", version.format, rule).into());
+        }
+        serde_json::from_str(json).map_err(read)
+    }
+
+    /// Writes the JSON form.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self)
+            .expect("strings, finite numbers and string-keyed maps always serialise")
+    }
+
+    /// The strategy that made it, where that is known.
+    pub fn strategy(&self) -> Option<&str> {
+        self.strategy.as_deref()
+    }
+
+    /// The workers with their counts and loads, as written.
+    pub fn workers(&self) -> &[WorkerLoad] {
+        &self.workers
+    }
+
+    /// The assignment. Every name is checked, and a partition that has two
+    /// owners is an error.
+    pub fn assignment(&self) -> Result<Assignment, Error> {
+        let mut described = Vec::with_capacity(self.workers.len());
+        for entry in &self.workers {
+            let worker = Worker::new(entry.id.as_str())?
+                .with_weight(entry.weight)?
+                .with_health(entry.health);
+            described.push(match &entry.zone {
+                Some(zone) => worker.with_zone(zone.as_str())?,
+                None => worker,
+            });
+        }
+        let known = Workers::new(described.iter().cloned())?;
+        for id in self.assignments.keys() {
+            if known.index_of(id).is_none() {
+                described.push(Worker::new(id.as_str())?);
+            }
+        }
+        let workers = Workers::new(described)?;
+
+        let mut owned: Vec<(Partition, u32)> = Vec::new();
+        for (id, names) in &self.assignments {
+            let owner = workers.index_of(id).expect("was added above") as u32;
+            for name in names {
+                let weight = self.partition_weights.get(name).copied().unwrap_or(0);
+                owned.push((name.parse::<Partition>()?.with_weight(weight)?, owner));
+            }
+        }
+        owned.sort_unstable();
+        let (partitions, owners): (Vec<_>, Vec<_>) = owned.into_iter().unzip();
+        let partitions = Partitions::new(partitions)?;
+        let stray = |name: &&String| partitions.index_of(name).is_none();
+        if let Some(name) = self.partition_weights.keys().find(stray) {
+            let rule = "has a weight but no owner";
+            return Err(Invalid::new("partition", name, rule).into());
+        }
+        Assignment::new(&workers, &partitions, owners)
+    }
+}
+
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+}
+
+fn default_weight() -> f64 {
+    WORKER_WEIGHT_DEFAULT
+}
+
+fn is_healthy(health: &Health) -> bool {
+    *health == Health::Healthy
+}
+
+/// Takes any value for a derived field, which is computed anew instead.
+fn ignored<'de, D: Deserializer<'de>, T>(deserializer: D) -> Result<Option<T>, D::Error> {
+    de::IgnoredAny::deserialize(deserializer).map(|_| None)
+}
+
+/// Reads a map and refuses a key that stands twice, which serde would settle
+/// by losing the first.
+fn without_duplicates<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    V: Deserialize<'de>,
+{
+    struct Unique<V>(std::marker::PhantomData<V>);
+
+    impl<'de, V: Deserialize<'de>> Visitor<'de> for Unique<V> {
+        type Value = BTreeMap<String, V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+            let mut map = BTreeMap::new();
+            while let Some((key, value)) = access.next_entry::<String, V>()? {
+                if map.contains_key(&key) {
+                    return Err(de::Error::custom(format_args!("'{key}' stands twice")));
+                }
+                map.insert(key, value);
+            }
+            Ok(map)
+        }
+    }
+
+    deserializer.deserialize_map(Unique(std::marker::PhantomData))
+}

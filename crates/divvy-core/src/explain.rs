@@ -1,0 +1,70 @@
+//! Why a partition is where it is, for a person to follow.
+
+use serde::Serialize;
+
+use crate::worker::{Veto, Worker};
+
+/// The ranking behind one placement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The partition's text form.
+    pub partition: String,
+    /// The id of its owner: the first of the ranking that nothing vetoes.
+    pub owner: String,
+    /// How the ranking comes about, in a sentence or two.
+    pub method: String,
+    /// All workers, the best first.
+    pub ranking: Vec<Ranked>,
+}
+
+/// One worker's place in a ranking.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ranked {
+    /// 1 for the best.
+    pub rank: usize,
+    /// The worker's id.
+    pub worker: String,
+    /// Its weight.
+    pub weight: f64,
+    /// What was hashed for it, in hexadecimal; `None` where nothing was.
+    pub hash: Option<String>,
+    /// What the ranking goes by, higher being better; `None` where the
+    /// strategy does not score.
+    pub score: Option<f64>,
+    /// Why it gets nothing whatever its rank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub veto: Option<Veto>,
+}
+
+impl Explanation {
+    /// Ranks candidates that are in order, the best first.
+    pub(crate) fn ranked<'a>(
+        partition: &str,
+        method: impl Into<String>,
+        candidates: impl IntoIterator<Item = (&'a Worker, Option<String>, Option<f64>)>,
+    ) -> Self {
+        let ranking: Vec<Ranked> = candidates
+            .into_iter()
+            .enumerate()
+            .map(|(index, (worker, hash, score))| Ranked {
+                rank: index + 1,
+                worker: worker.id().to_owned(),
+                weight: worker.weight(),
+                hash,
+                score,
+                veto: worker.veto(),
+            })
+            .collect();
+        let owner = ranking
+            .iter()
+            .find(|candidate| candidate.veto.is_none())
+            .map(|candidate| candidate.worker.clone())
+            .expect("callers make sure that a worker is eligible");
+        Self {
+            partition: partition.to_owned(),
+            owner,
+            method: method.into(),
+            ranking,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The pure part of divvy: it divides partitions of work among workers.
+//!
+//! Nothing here reads a clock, opens a socket or draws a random number: what
+//! it needs is handed in, and the same input gives the same output on every
+//! platform.
+//!
+//! The way of the data, and the type to read for each step:
+//!
+//! ```text
+//! application key -> partition -> strategy -> assignment
+//!    KeySpace        Partition    Strategy    Assignment
+//! ```
+//!
+//! # Example: place, change, compare
+//!
+//! ```
+//! use divvy_core::{Partitions, Rendezvous, Strategy, Workers};
+//!
+//! let partitions = Partitions::shards([("orders", 64)])?;
+//! let strategy = Rendezvous::new();
+//! let before = strategy.assign(&Workers::numbered("worker", 4)?, &partitions, None)?;
+//! let after = strategy.assign(&Workers::numbered("worker", 5)?, &partitions, Some(&before))?;
+//!
+//! // The new worker only gains, the others only lose to it.
+//! let moves = after.moves_from(&before);
+//! assert!(moves.iter().all(|change| change.to.as_deref() == Some("worker-4")));
+//! assert_eq!(after.affinity(&before), 1.0 - moves.len() as f64 / 64.0);
+//! # Ok::<(), divvy_core::Error>(())
+//! ```
+//!
+//! # Which strategy
+//!
+//! | strategy | promises | does not |
+//! | --- | --- | --- |
+//! | [`Rendezvous`] | shares in proportion to weights; only what must moves | even counts |
+//! | [`ConsistentHash`] | fast lookups among many workers; only what must moves | even shares |
+//! | [`RoundRobin`] | counts even to ±1 | keep anything in place |
+//!
+//! # Features
+//!
+//! - `parallel` adds `Rendezvous::parallel()`: the same placement, computed on
+//!   all cores.
+
+mod assignment;
+mod error;
+mod explain;
+pub mod hash;
+mod key;
+mod logarithm;
+mod name;
+mod partition;
+mod strategy;
+mod worker;
+
+pub use assignment::{
+    ASSIGNMENT_FORMAT, Assignment, AssignmentDocument, Balance, Move, Moves, WorkerLoad,
+};
+pub use error::{Error, Invalid};
+pub use explain::{Explanation, Ranked};
+pub use key::{
+    DJB2_JS_PARTITIONS_MAX, DJB2_JS_PARTITIONS_MIN, KEY_PARTITIONS_DEFAULT, KeyPlace, KeyScheme,
+    KeySpace,
+};
+pub use partition::{
+    PARTITION_WEIGHT_DEFAULT, PARTITIONS_MAX, Partition, Partitions, SEGMENT_BYTES_MAX,
+    SEGMENTS_MAX,
+};
+pub use strategy::{
+    CRUSTER_WEIGHT_MAX, ConsistentHash, LiveRendezvous, RING_POINTS_MAX, Rendezvous, Ring,
+    RoundRobin, Scheme, SchemeName, Strategy, StrategyName, StrategySettings,
+    VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX,
+};
+pub use worker::{
+    Health, Veto, WORKER_NAME_BYTES_MAX, WORKER_WEIGHT_DEFAULT, WORKER_WEIGHT_MAX,
+    WORKER_WEIGHT_MIN, WORKERS_MAX, Worker, Workers,
+};

@@ -1,0 +1,47 @@
+//! The score of `rendezgo`: `weight / -ln(u)` with `u` from XXH64.
+
+use crate::error::{Error, Invalid};
+use crate::hash;
+use crate::logarithm;
+use crate::partition::Partition;
+
+/// The name that `rendezgo` hashes for a partition: `workload|unit`.
+pub(super) fn slot(partition: &Partition) -> Result<String, Error> {
+    let segments: Vec<&str> = partition.segments().collect();
+    if let [workload, unit] = segments[..]
+        && let Ok(number) = unit.parse::<u64>()
+        && number.to_string() == unit
+    {
+        return Ok(format!("{workload}|{unit}"));
+    }
+    let rule = "must be workload:unit with a decimal unit under the scheme rendezgo";
+    Err(Invalid::new("partition", partition, rule).into())
+}
+
+/// The name that `rendezgo` hashes for a worker: `cluster:node`.
+pub(super) fn node(cluster: &str, worker: &str) -> String {
+    format!("{cluster}:{worker}")
+}
+
+/// XXH64 of `slot::node`.
+pub(super) fn hash(slot: &str, node: &str, scratch: &mut Vec<u8>) -> u64 {
+    scratch.clear();
+    scratch.extend_from_slice(slot.as_bytes());
+    scratch.extend_from_slice(b"::");
+    scratch.extend_from_slice(node.as_bytes());
+    hash::xxh64(scratch)
+}
+
+/// The score of a hash. A hash of 0 counts as the smallest positive number.
+pub(super) fn score(hash: u64, weight: f64) -> f64 {
+    let u = hash as f64 / 2f64.powi(64);
+    let ln = if hash == 0 {
+        SMALLEST_LN
+    } else {
+        logarithm::ln(u)
+    };
+    weight / -ln
+}
+
+/// The logarithm of the smallest positive `f64`, 2^-1074.
+const SMALLEST_LN: f64 = -1074.0 * std::f64::consts::LN_2;

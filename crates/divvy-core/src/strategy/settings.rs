@@ -1,0 +1,274 @@
+//! A built-in strategy chosen by name, with its options, from settings or the
+//! command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::{ConsistentHash, Rendezvous, RoundRobin, Scheme, Strategy};
+use crate::error::{Error, Invalid};
+use crate::worker::WORKER_NAME_BYTES_MAX;
+
+/// The cluster of [`SchemeName::Rendezgo`] unless another is chosen.
+const CLUSTER_DEFAULT: &str = "default";
+
+/// The name of a built-in strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum StrategyName {
+    /// [`RoundRobin`].
+    RoundRobin,
+    /// [`ConsistentHash`].
+    ConsistentHash,
+    /// [`Rendezvous`].
+    #[default]
+    Rendezvous,
+    /// [`Rendezvous`] on all cores; needs the feature `parallel`.
+    RendezvousParallel,
+}
+
+impl StrategyName {
+    /// All names, the default one first.
+    pub const ALL: [Self; 4] = [
+        Self::Rendezvous,
+        Self::RendezvousParallel,
+        Self::ConsistentHash,
+        Self::RoundRobin,
+    ];
+
+    /// The name as settings and the command line have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "round-robin",
+            Self::ConsistentHash => "consistent-hash",
+            Self::Rendezvous => "rendezvous",
+            Self::RendezvousParallel => "rendezvous-parallel",
+        }
+    }
+}
+
+impl fmt::Display for StrategyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for StrategyName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|known| known.as_str() == name);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Invalid::new("strategy", name, format!("must be one of {known}")).into()
+        })
+    }
+}
+
+/// The name of a rendezvous [`Scheme`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum SchemeName {
+    /// [`Scheme::Native`].
+    #[default]
+    Native,
+    /// [`Scheme::Cruster`].
+    Cruster,
+    /// [`Scheme::Rendezgo`].
+    Rendezgo,
+}
+
+impl SchemeName {
+    /// All names, the default one first.
+    pub const ALL: [Self; 3] = [Self::Native, Self::Cruster, Self::Rendezgo];
+
+    /// The name as settings and the command line have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Cruster => "cruster",
+            Self::Rendezgo => "rendezgo",
+        }
+    }
+}
+
+impl FromStr for SchemeName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|known| known.as_str() == name);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Invalid::new("scheme", name, format!("must be one of {known}")).into()
+        })
+    }
+}
+
+/// Which built-in strategy to take, and its options.
+///
+/// In a settings file it is a name, or a map of the name and options. An
+/// option that the chosen strategy does not have is an error.
+///
+/// ```
+/// use divvy_core::{Strategy, StrategySettings};
+///
+/// let settings: StrategySettings = serde_json::from_str(r#""rendezvous""#)?;
+/// assert_eq!(settings.build()?.name(), "rendezvous");
+///
+/// let settings: StrategySettings =
+///     serde_json::from_str(r#"{"name": "consistent-hash", "virtual_nodes": 200, "seed": 7}"#)?;
+/// assert_eq!(settings.build()?.name(), "consistent-hash");
+///
+/// let settings: StrategySettings =
+///     serde_json::from_str(r#"{"name": "round-robin", "virtual_nodes": 200}"#)?;
+/// assert_eq!(
+///     settings.build().unwrap_err().to_string(),
+///     "option 'virtual_nodes': is not one of strategy round-robin"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct StrategySettings {
+    /// The strategy.
+    pub name: StrategyName,
+    /// Points on the ring per unit of weight, 1 to 10,000, by default 150.
+    /// More are more even and cost memory. Of `consistent-hash`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtual_nodes: Option<u32>,
+    /// Gives an independent placement, by default 0. All members of a cluster
+    /// need the same. Of `consistent-hash`, and of `rendezvous` by the native
+    /// scheme.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// How scores come about. Of `rendezvous`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<SchemeName>,
+    /// The cluster that workers belong to, by default `default`. Of the
+    /// scheme `rendezgo`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+}
+
+impl StrategySettings {
+    /// The strategy with its defaults.
+    pub fn new(name: StrategyName) -> Self {
+        Self {
+            name,
+            ..Self::default()
+        }
+    }
+
+    /// The strategy that the settings describe.
+    pub fn build(&self) -> Result<Box<dyn Strategy>, Error> {
+        self.refuse_foreign_options()?;
+        Ok(match self.name {
+            StrategyName::RoundRobin => Box::new(RoundRobin),
+            StrategyName::ConsistentHash => {
+                let mut ring = ConsistentHash::new().with_seed(self.seed.unwrap_or(0));
+                if let Some(virtual_nodes) = self.virtual_nodes {
+                    ring = ring.with_virtual_nodes(virtual_nodes);
+                }
+                Box::new(ring)
+            }
+            StrategyName::Rendezvous => Box::new(Rendezvous::new().with_scheme(self.scheme()?)),
+            #[cfg(feature = "parallel")]
+            StrategyName::RendezvousParallel => {
+                Box::new(Rendezvous::parallel().with_scheme(self.scheme()?))
+            }
+            #[cfg(not(feature = "parallel"))]
+            StrategyName::RendezvousParallel => {
+                let rule = "needs a build with the feature parallel";
+                return Err(Invalid::new("strategy", self.name, rule).into());
+            }
+        })
+    }
+
+    fn refuse_foreign_options(&self) -> Result<(), Error> {
+        use StrategyName::{ConsistentHash, Rendezvous, RendezvousParallel};
+        let rendezvous = matches!(self.name, Rendezvous | RendezvousParallel);
+        let ring = self.name == ConsistentHash;
+        let native = self
+            .scheme
+            .is_none_or(|scheme| scheme == SchemeName::Native);
+        let rendezgo = self.scheme == Some(SchemeName::Rendezgo);
+        let options = [
+            ("virtual_nodes", self.virtual_nodes.is_some(), ring),
+            ("scheme", self.scheme.is_some(), rendezvous),
+            ("seed", self.seed.is_some(), ring || rendezvous && native),
+            ("cluster", self.cluster.is_some(), rendezvous && rendezgo),
+        ];
+        for (option, given, fits) in options {
+            if !given || fits {
+                continue;
+            }
+            let of = match self.scheme {
+                Some(scheme) if rendezvous => format!("scheme {}", scheme.as_str()),
+                _ => format!("strategy {}", self.name),
+            };
+            return Err(Invalid::new("option", option, format!("is not one of {of}")).into());
+        }
+        Ok(())
+    }
+
+    fn scheme(&self) -> Result<Scheme, Error> {
+        Ok(match self.scheme.unwrap_or_default() {
+            SchemeName::Native => Scheme::Native {
+                seed: self.seed.unwrap_or(0),
+            },
+            SchemeName::Cruster => Scheme::Cruster,
+            SchemeName::Rendezgo => {
+                let cluster = self.cluster.as_deref().unwrap_or(CLUSTER_DEFAULT);
+                crate::name::check("cluster", cluster, WORKER_NAME_BYTES_MAX)?;
+                Scheme::Rendezgo {
+                    cluster: cluster.to_owned(),
+                }
+            }
+        })
+    }
+}
+
+/// The map form.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    name: StrategyName,
+    virtual_nodes: Option<u32>,
+    seed: Option<u64>,
+    scheme: Option<SchemeName>,
+    cluster: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for StrategySettings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrMap;
+
+        impl<'de> Visitor<'de> for NameOrMap {
+            type Value = StrategySettings;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a strategy, or a map of its name and options")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Self::Value, E> {
+                name.parse().map(StrategySettings::new).map_err(E::custom)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let fields = Fields::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(StrategySettings {
+                    name: fields.name,
+                    virtual_nodes: fields.virtual_nodes,
+                    seed: fields.seed,
+                    scheme: fields.scheme,
+                    cluster: fields.cluster,
+                })
+            }
+        }
+
+        deserializer.deserialize_any(NameOrMap)
+    }
+}

@@ -1,0 +1,33 @@
+//! divvy divides partitions of work among workers: fairly, with as few moves
+//! as possible, and so that each has one owner.
+//!
+//! This is the crate to depend on. What it offers today is placement: keys,
+//! partitions, workers and the strategies that bring them together, all of it
+//! pure and the same on every platform. See [`Strategy`] for the one trait,
+//! [`Assignment`] for its result, and [`KeySpace`] for the way from an
+//! application's keys to partitions.
+//!
+//! ```
+//! use divvy::{KeySpace, Partitions, Rendezvous, Strategy, Workers};
+//!
+//! let workers = Workers::of(["alpha", "beta", "gamma"])?;
+//! let partitions = Partitions::shards([("orders", 100)])?;
+//! let assignment = Rendezvous::new().assign(&workers, &partitions, None)?;
+//!
+//! let partition = KeySpace::default().shard_of("orders", "customer-4711")?;
+//! let owner = assignment.owner_of(partition.as_str()).unwrap();
+//! assert_eq!((partition.as_str(), owner.id()), ("orders:60", "alpha"));
+//! # Ok::<(), divvy::Error>(())
+//! ```
+//!
+//! # Features
+//!
+//! - `parallel` adds `Rendezvous::parallel()`: the same placement, computed on
+//!   all cores.
+
+pub use divvy_core::*;
+
+/// The README's program is compiled and run as a test of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
