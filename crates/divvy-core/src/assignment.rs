@@ -149,8 +149,8 @@ impl Assignment {
     /// By index of the worker, the sum of its partitions' loads.
     pub fn loads(&self) -> Vec<u64> {
         let mut loads = vec![0; self.workers.len()];
-        for (partition, &owner) in self.partitions.iter().zip(&self.owners) {
-            loads[owner as usize] += partition.load();
+        for (load, &owner) in self.partitions.loads().zip(&self.owners) {
+            loads[owner as usize] += load;
         }
         loads
     }

@@ -13,7 +13,7 @@ pub const SEGMENTS_MAX: usize = 16;
 pub const SEGMENT_BYTES_MAX: usize = 128;
 /// Most partitions of one set.
 pub const PARTITIONS_MAX: usize = 1 << 24;
-/// What a partition of weight 0 counts for.
+/// What a partition of weight 0 counts for unless its set says otherwise.
 pub const PARTITION_WEIGHT_DEFAULT: u64 = 1;
 
 /// Joins the segments of a partition's text form.
@@ -30,7 +30,7 @@ pub(crate) const SEPARATOR: char = ':';
 /// assert_eq!(partition.to_string(), "tool001:chamber1");
 /// assert_eq!(partition.group(), "tool001");
 /// assert_eq!(partition.subject("work")?, "work.tool001.chamber1.completed");
-/// assert_eq!("tool001:chamber1".parse::<Partition>()?.load(), 1);
+/// assert_eq!("tool001:chamber1".parse::<Partition>()?.weight(), 0);
 /// # Ok::<(), divvy_core::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,8 +41,8 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// A partition with the given key segments and weight 0, which counts as
-    /// [`PARTITION_WEIGHT_DEFAULT`].
+    /// A partition with the given key segments and weight 0, which means the
+    /// default weight of the set that it is in.
     ///
     /// At most [`SEGMENTS_MAX`] segments of 1..=[`SEGMENT_BYTES_MAX`] bytes,
     /// without `:` and control characters.
@@ -108,15 +108,6 @@ impl Partition {
     /// The weight as it was given; 0 means the default.
     pub fn weight(&self) -> i64 {
         self.weight
-    }
-
-    /// What the partition counts for: its weight, or
-    /// [`PARTITION_WEIGHT_DEFAULT`] where that is 0.
-    pub fn load(&self) -> u64 {
-        match self.weight {
-            0 => PARTITION_WEIGHT_DEFAULT,
-            weight => weight.unsigned_abs(),
-        }
     }
 
     /// The NATS subject `prefix.<segments>.completed`.
@@ -194,6 +185,7 @@ impl FromStr for Partition {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Partitions {
     sorted: Arc<[Partition]>,
+    default_weight: u64,
 }
 
 impl Partitions {
@@ -211,17 +203,37 @@ impl Partitions {
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0].text == pair[1].text) {
             return Err(Invalid::new("partition", &pair[0], "is given twice").into());
         }
-        let total = sorted.iter().try_fold(0u64, |sum, partition| {
-            sum.checked_add(partition.load())
+        let set = Self {
+            sorted: sorted.into(),
+            default_weight: PARTITION_WEIGHT_DEFAULT,
+        };
+        set.checked()
+    }
+
+    /// The same set with another weight for the partitions that have none of
+    /// their own, at least 1.
+    pub fn with_default_weight(&self, weight: u64) -> Result<Self, Error> {
+        if weight == 0 {
+            return Err(Invalid::new("default weight", weight, "must be at least 1").into());
+        }
+        let set = Self {
+            sorted: self.sorted.clone(),
+            default_weight: weight,
+        };
+        set.checked()
+    }
+
+    /// Every sum of loads fits, or there is no set.
+    fn checked(self) -> Result<Self, Error> {
+        let total = self.loads().try_fold(0u64, |sum, load| {
+            sum.checked_add(load)
                 .filter(|&sum| i64::try_from(sum).is_ok())
         });
         if total.is_none() {
             let rule = format!("all weights together must not exceed {}", i64::MAX);
             return Err(Invalid::new("partition weight", "sum", rule).into());
         }
-        Ok(Self {
-            sorted: sorted.into(),
-        })
+        Ok(self)
     }
 
     /// The shards `group:0` to `group:<count - 1>` of each group.
@@ -274,9 +286,29 @@ impl Partitions {
             .ok()
     }
 
-    /// The sum of all loads, at most `i64::MAX`.
-    pub fn total_load(&self) -> u64 {
-        self.sorted.iter().map(Partition::load).sum()
+    /// What a partition of weight 0 counts for.
+    pub fn default_weight(&self) -> u64 {
+        self.default_weight
+    }
+
+    /// What each partition counts for, by index: its weight, or the default
+    /// where that is 0. All together they are at most `i64::MAX`.
+    ///
+    /// ```
+    /// use divvy_core::Partitions;
+    ///
+    /// let light = "a".parse::<divvy_core::Partition>()?;
+    /// let heavy = "b".parse::<divvy_core::Partition>()?.with_weight(7)?;
+    /// let partitions = Partitions::new([light, heavy])?;
+    /// assert!(partitions.loads().eq([1, 7]));
+    /// assert!(partitions.with_default_weight(3)?.loads().eq([3, 7]));
+    /// # Ok::<(), divvy_core::Error>(())
+    /// ```
+    pub fn loads(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.sorted.iter().map(|partition| match partition.weight {
+            0 => self.default_weight,
+            weight => weight.unsigned_abs(),
+        })
     }
 }
 

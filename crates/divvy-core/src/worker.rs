@@ -1,6 +1,7 @@
 //! Workers: who owns partitions.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -30,8 +31,8 @@ pub enum Health {
     Unhealthy,
 }
 
-/// A worker: id, weight (its capacity in relation to the others), zone and
-/// health.
+/// A worker: id, weight (its capacity in relation to the others), zone, health
+/// and a limit to the number of its partitions.
 ///
 /// ```
 /// use divvy_core::{Health, Worker};
@@ -48,6 +49,7 @@ pub struct Worker {
     weight: f64,
     zone: Option<Box<str>>,
     health: Health,
+    max_partitions: Option<NonZeroU32>,
 }
 
 impl Worker {
@@ -61,6 +63,7 @@ impl Worker {
             weight: WORKER_WEIGHT_DEFAULT,
             zone: None,
             health: Health::Healthy,
+            max_partitions: None,
         })
     }
 
@@ -95,6 +98,15 @@ impl Worker {
         Self { health, ..self }
     }
 
+    /// The same worker with a limit to the number of its partitions, or
+    /// without. Strategies that place by hash alone do not look at it.
+    pub fn with_max_partitions(self, max_partitions: Option<NonZeroU32>) -> Self {
+        Self {
+            max_partitions,
+            ..self
+        }
+    }
+
     /// The id.
     pub fn id(&self) -> &str {
         &self.id
@@ -113,6 +125,11 @@ impl Worker {
     /// The health.
     pub fn health(&self) -> Health {
         self.health
+    }
+
+    /// The most partitions that it may own, where there is a limit.
+    pub fn max_partitions(&self) -> Option<NonZeroU32> {
+        self.max_partitions
     }
 
     /// Whether it may own partitions: healthy and with a weight above 0.

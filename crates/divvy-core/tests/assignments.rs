@@ -201,13 +201,14 @@ proptest! {
         let workers = ids.into_iter().map(|(id, (weight, zoned, healthy))| {
             let worker = Worker::new(id).unwrap().with_weight(f64::from(weight) / 3.0).unwrap();
             let worker = if zoned { worker.with_zone("z1").unwrap() } else { worker };
+            let worker = worker.with_max_partitions(std::num::NonZeroU32::new(weight));
             worker.with_health(if healthy { Health::Healthy } else { Health::Unhealthy })
         });
         let fit = Worker::new("fit-1").unwrap();
         let workers = Workers::new(workers.chain([fit])).unwrap();
         let partitions = Partitions::new(keys.into_iter().map(|(key, weight)| {
             key.parse::<Partition>().unwrap().with_weight(weight).unwrap()
-        })).unwrap();
+        })).unwrap().with_default_weight(1 + seed % 3).unwrap();
         let strategy = Rendezvous::new().with_scheme(divvy_core::Scheme::Native { seed });
         let assignment = strategy.assign(&workers, &partitions, None).unwrap();
         let json = AssignmentDocument::new(strategy.name(), &assignment).to_json();

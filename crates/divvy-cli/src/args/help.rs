@@ -50,7 +50,8 @@ Workers (--workers):
   N                    worker-0 to worker-<N-1>, all of weight 1
   ID[=WEIGHT],...      these; a worker of weight 2 gets twice the share of one of weight 1,
                        one of weight 0 gets nothing
-  @FILE                a file with the fields id, weight, zone, healthy (true or false)
+  @FILE                a file with the fields id, weight, zone, healthy (true or false),
+                       max_partitions
 
 Partitions (--partitions):
   N                    default:0 to default:<N-1>

@@ -11,7 +11,8 @@ const ID: usize = 0;
 const WEIGHT: usize = 1;
 const ZONE: usize = 2;
 const HEALTHY: usize = 3;
-const FIELDS: [&str; 4] = ["id", "weight", "zone", "healthy"];
+const MAX_PARTITIONS: usize = 4;
+const FIELDS: [&str; 5] = ["id", "weight", "zone", "healthy", "max_partitions"];
 
 /// What `--workers` may be.
 pub(super) const FORMS: &str = "a count, ids such as a,b=2, or @FILE";
@@ -61,5 +62,9 @@ fn worker_of_row(row: &Row<'_>) -> Result<Worker, String> {
         Some("false" | "no" | "0") => Health::Unhealthy,
         Some(_) => return Err(row.breaks(HEALTHY, "must be true or false")),
     };
-    Ok(worker.with_health(health))
+    let rule = "must be a whole number in 1..=4294967295";
+    let max_partitions = row.parsed(MAX_PARTITIONS, rule)?;
+    Ok(worker
+        .with_health(health)
+        .with_max_partitions(max_partitions))
 }

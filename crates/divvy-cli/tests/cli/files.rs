@@ -169,6 +169,10 @@ fn a_wrong_row_names_line_field_and_value() {
             "id,healthy\na,maybe\n",
             "line 2: healthy 'maybe': must be true or false",
         ),
+        (
+            "id,max_partitions\na,0\n",
+            "line 2: max_partitions '0': must be a whole number in 1..=4294967295",
+        ),
         ("id,weight\na,1\n,2\n", "line 3: id '': must not be empty"),
         (
             "id,weight\na,1,extra\n",
@@ -176,11 +180,11 @@ fn a_wrong_row_names_line_field_and_value() {
         ),
         (
             "id,wieght\na,1\n",
-            "line 1: column 'wieght': is unknown, known are id, weight, zone, healthy",
+            "line 1: column 'wieght': is unknown, known are id, weight, zone, healthy, max_partitions",
         ),
         (
             "a\nb\n",
-            "line 1: column 'a': is unknown, known are id, weight, zone, healthy",
+            "line 1: column 'a': is unknown, known are id, weight, zone, healthy, max_partitions",
         ),
         ("weight\n1\n", "line 1: the header has no column 'id'"),
         (
@@ -190,7 +194,7 @@ fn a_wrong_row_names_line_field_and_value() {
         ("id\na\nb\na\n", "worker id 'a': is given twice"),
         (
             "\n",
-            "is empty, a header with id, weight, zone, healthy is needed",
+            "is empty, a header with id, weight, zone, healthy, max_partitions is needed",
         ),
     ];
     for (content, expected) in cases {
@@ -209,7 +213,7 @@ fn a_wrong_entry_names_its_number_field_and_value() {
         (
             "w.json",
             r#"[{"id": "b", "wieght": 1}]"#,
-            "entry 1: field 'wieght': is unknown, known are id, weight, zone, healthy",
+            "entry 1: field 'wieght': is unknown, known are id, weight, zone, healthy, max_partitions",
         ),
         (
             "w.json",
@@ -244,7 +248,7 @@ fn a_wrong_entry_names_its_number_field_and_value() {
         (
             "w.yaml",
             "- id: a\n  wieght: 1\n",
-            "entry 1: field 'wieght': is unknown, known are id, weight, zone, healthy",
+            "entry 1: field 'wieght': is unknown, known are id, weight, zone, healthy, max_partitions",
         ),
     ];
     for (name, content, expected) in cases {

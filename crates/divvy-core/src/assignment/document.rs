@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU32;
 
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::{Assignment, Balance, Move, Moves};
 use crate::error::{Error, Invalid};
-use crate::partition::{Partition, Partitions};
+use crate::partition::{PARTITION_WEIGHT_DEFAULT, Partition, Partitions};
 use crate::worker::{Health, WORKER_WEIGHT_DEFAULT, Worker, Workers};
 
 /// Version of the JSON form. A reader refuses any other.
@@ -54,6 +55,10 @@ pub struct AssignmentDocument {
         deserialize_with = "ignored"
     )]
     affinity: Option<f64>,
+    /// What partitions without a weight of their own count for, where that is
+    /// not 1.
+    #[serde(default = "unit_weight", skip_serializing_if = "is_unit_weight")]
+    default_weight: u64,
     /// Weights of the partitions that have one of their own.
     #[serde(
         default,
@@ -80,6 +85,9 @@ pub struct WorkerLoad {
     /// Its health, where it is not healthy.
     #[serde(default, skip_serializing_if = "is_healthy")]
     pub health: Health,
+    /// The most partitions that it may own, where there is a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_partitions: Option<NonZeroU32>,
     /// How many partitions it has.
     #[serde(default)]
     pub partitions: usize,
@@ -101,6 +109,7 @@ impl AssignmentDocument {
                 weight: worker.weight(),
                 zone: worker.zone().map(str::to_owned),
                 health: worker.health(),
+                max_partitions: worker.max_partitions(),
                 partitions,
                 load,
             })
@@ -119,6 +128,7 @@ impl AssignmentDocument {
             strategy: Some(strategy.to_owned()),
             workers,
             balance: Some(assignment.balance()),
+            default_weight: assignment.partitions().default_weight(),
             moves: None,
             affinity: None,
             partition_weights: weighted
@@ -173,6 +183,7 @@ impl AssignmentDocument {
         for entry in &self.workers {
             let worker = Worker::new(entry.id.as_str())?
                 .with_weight(entry.weight)?
+                .with_max_partitions(entry.max_partitions)
                 .with_health(entry.health);
             described.push(match &entry.zone {
                 Some(zone) => worker.with_zone(zone.as_str())?,
@@ -197,7 +208,7 @@ impl AssignmentDocument {
         }
         owned.sort_unstable();
         let (partitions, owners): (Vec<_>, Vec<_>) = owned.into_iter().unzip();
-        let partitions = Partitions::new(partitions)?;
+        let partitions = Partitions::new(partitions)?.with_default_weight(self.default_weight)?;
         let stray = |name: &&String| partitions.index_of(name).is_none();
         if let Some(name) = self.partition_weights.keys().find(stray) {
             let rule = "has a weight but no owner";
@@ -214,6 +225,14 @@ struct Version {
 
 fn default_weight() -> f64 {
     WORKER_WEIGHT_DEFAULT
+}
+
+fn unit_weight() -> u64 {
+    PARTITION_WEIGHT_DEFAULT
+}
+
+fn is_unit_weight(weight: &u64) -> bool {
+    *weight == PARTITION_WEIGHT_DEFAULT
 }
 
 fn is_healthy(health: &Health) -> bool {

@@ -98,7 +98,7 @@ impl Report<'_> {
         let weighted = workers().any(|worker| worker.weight() != 1.0);
         let zoned = workers().any(|worker| worker.zone().is_some());
         let loaded = self.assignment.partitions().iter().any(|p| p.weight() != 0);
-        let total = self.assignment.partitions().total_load();
+        let total: u64 = self.assignment.partitions().loads().sum();
 
         let mut headings = vec![("worker", Align::Left)];
         headings.extend(weighted.then_some(("weight", Align::Right)));
