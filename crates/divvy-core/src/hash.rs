@@ -60,20 +60,46 @@ pub fn djb2_64(bytes: &[u8]) -> u64 {
 /// byte-wise rounds with XXH64's primes and its final avalanche. Equal to XXH64
 /// only for inputs under 4 bytes.
 pub fn cruster64(parts: &[&[u8]]) -> u64 {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let bytes = parts.iter().copied().flatten();
+    let state = bytes.fold(Cruster::start(length), |state, &byte| {
+        state.round(Cruster::part(byte))
+    });
+    state.finish()
+}
+
+/// The steps of [`cruster64`]: a start that depends on the length of the whole
+/// input, a round for each byte, and an end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cruster(u64);
+
+impl Cruster {
     const P1: u64 = 0x9E37_79B1_85EB_CA87;
     const P2: u64 = 0xC2B2_AE3D_27D4_EB4F;
     const P3: u64 = 0x1656_67B1_9E37_79F9;
     const P5: u64 = 0x27D4_EB2F_1656_67C5;
 
-    let length: usize = parts.iter().map(|part| part.len()).sum();
-    let mut hash = P5.wrapping_add(length as u64);
-    for &byte in parts.iter().copied().flatten() {
-        hash ^= u64::from(byte).wrapping_mul(P5);
-        hash = hash.rotate_left(11).wrapping_mul(P1);
+    pub(crate) fn start(length: usize) -> Self {
+        Self(Self::P5.wrapping_add(length as u64))
     }
-    hash = (hash ^ (hash >> 33)).wrapping_mul(P2);
-    hash = (hash ^ (hash >> 29)).wrapping_mul(P3);
-    hash ^ (hash >> 32)
+
+    /// What a byte brings to its round.
+    pub(crate) fn part(byte: u8) -> u64 {
+        u64::from(byte).wrapping_mul(Self::P5)
+    }
+
+    #[inline(always)]
+    pub(crate) fn round(self, part: u64) -> Self {
+        Self((self.0 ^ part).rotate_left(11).wrapping_mul(Self::P1))
+    }
+
+    #[inline(always)]
+    pub(crate) fn finish(self) -> u64 {
+        let mut hash = self.0;
+        hash = (hash ^ (hash >> 33)).wrapping_mul(Self::P2);
+        hash = (hash ^ (hash >> 29)).wrapping_mul(Self::P3);
+        hash ^ (hash >> 32)
+    }
 }
 
 /// One step of the SplitMix64 generator's output function: a bijection of 64

@@ -49,6 +49,7 @@ mod key;
 mod logarithm;
 mod name;
 mod partition;
+mod simd;
 mod strategy;
 mod worker;
 

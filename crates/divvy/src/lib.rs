@@ -25,6 +25,8 @@
 //! - `parallel` adds `Rendezvous::parallel()`: the same placement, computed on
 //!   all cores.
 
+#![forbid(unsafe_code)]
+
 pub use divvy_core::*;
 
 /// The README's program is compiled and run as a test of this crate.

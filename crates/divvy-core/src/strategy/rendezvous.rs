@@ -2,6 +2,8 @@
 
 mod contest;
 mod cruster;
+mod field;
+mod lanes;
 mod live;
 mod native;
 mod rendezgo;
@@ -16,6 +18,9 @@ use crate::explain::Explanation;
 use crate::partition::Partitions;
 use crate::worker::{Worker, Workers};
 use contest::Contest;
+
+/// How many keys are placed at a time: few enough to stay in the first cache.
+const PIECE: usize = 1024;
 
 /// How a worker's score for a partition comes about. All members of a cluster
 /// need the same scheme.
@@ -48,11 +53,12 @@ impl Default for Scheme {
 ///
 /// Natively the score is `weight / -ln(u)`, where `u` in (0, 1) is a hash of
 /// partition and worker: see [`Scheme`] for the others. With equal weights that
-/// is the highest hash. Ties go to the smaller worker id.
+/// is the highest hash. Ties go to the smaller worker id (to the larger one under
+/// [`Scheme::Cruster`], as there).
 ///
-/// Guarantees that a departed worker moves only its own partitions, evenly to
-/// all others, that a new one only gains, and shares in proportion to the
-/// weights. Does not look at partition weights, and does not promise even
+/// Guarantees that a departed worker moves only its own partitions, to the
+/// others in proportion to their weights, that a new one only gains, and shares
+/// in proportion to the weights. Does not look at partition weights, and does not promise even
 /// counts: they are binomial, so 2048 partitions on 3 workers give each
 /// 683 with a standard deviation of 21.
 ///
@@ -108,23 +114,21 @@ impl Rendezvous {
         LiveRendezvous::new(self, workers, partitions)
     }
 
+    /// By key, the number of the entrant that wins it.
     fn winners(&self, contest: &Contest, entrants: &[u32]) -> Vec<u32> {
-        let uniform = contest.is_uniform(entrants);
+        let prepared = contest.prepare(entrants);
+        let keys: Vec<u32> = (0..contest.len() as u32).collect();
+        let winners_of = |keys: &[u32]| {
+            let mut winners = Vec::with_capacity(keys.len());
+            prepared.winners(keys, &mut winners);
+            winners.into_iter().map(|winner| winner.entrant)
+        };
         #[cfg(feature = "parallel")]
         if self.parallel {
             use rayon::prelude::*;
-            return (0..contest.len())
-                .into_par_iter()
-                .with_min_len(64)
-                .map_init(Vec::new, |scratch, key| {
-                    contest.winner(key, entrants, uniform, scratch).entrant
-                })
-                .collect();
+            return keys.par_chunks(PIECE).flat_map_iter(winners_of).collect();
         }
-        let mut scratch = Vec::new();
-        (0..contest.len())
-            .map(|key| contest.winner(key, entrants, uniform, &mut scratch).entrant)
-            .collect()
+        keys.chunks(PIECE).flat_map(winners_of).collect()
     }
 }
 

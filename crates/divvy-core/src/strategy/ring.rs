@@ -1,10 +1,14 @@
 //! A ring of virtual nodes.
 
+mod points;
+
+use points::Points;
+
 use crate::error::{Error, Invalid};
 use crate::hash;
 use crate::worker::{Worker, Workers};
 
-/// Most points of one ring: 8 bytes each, so 256 MiB.
+/// Most points of one ring: 8 bytes each, and twice that while it is built.
 pub const RING_POINTS_MAX: usize = 1 << 25;
 
 /// The step of the counter that numbers a worker's virtual nodes, from the
@@ -29,10 +33,7 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Ring {
-    /// Ascending; where two are equal, the smaller worker comes first.
-    positions: Vec<u32>,
-    /// By point, the index of its worker.
-    workers: Vec<u32>,
+    points: Points,
     seed: u64,
 }
 
@@ -54,51 +55,49 @@ impl Ring {
         seed: u64,
         takes_part: impl Fn(&Worker) -> bool,
     ) -> Result<Self, Error> {
-        let members = || {
-            let indexed = workers.iter().enumerate();
-            indexed.filter(|(_, worker)| takes_part(worker))
-        };
-        let total: f64 = members()
-            .map(|(_, worker)| points_of(worker, virtual_nodes))
-            .sum();
+        let members: Vec<Member> = workers
+            .iter()
+            .zip(0..)
+            .filter(|(worker, _)| takes_part(worker))
+            .map(|(worker, index)| Member {
+                index,
+                counter: hash::worker128(worker.id(), seed) as u64,
+                points: points_of(worker, virtual_nodes),
+            })
+            .collect();
+        let total: f64 = members.iter().map(|member| member.points).sum();
         if total > RING_POINTS_MAX as f64 {
             let rule = format!(
                 "at most {RING_POINTS_MAX} are allowed; lower the weights or the virtual nodes"
             );
             return Err(Invalid::new("points of the ring", total, rule).into());
         }
-        // Position above, worker below: one sort orders by both.
-        let mut points: Vec<u64> = Vec::with_capacity(total as usize);
-        for (index, worker) in members() {
-            let mut counter = hash::worker128(worker.id(), seed) as u64;
-            for _ in 0..points_of(worker, virtual_nodes) as u64 {
-                counter = counter.wrapping_add(STEP);
-                let position = hash::mix64(counter) >> 32;
-                points.push(position << 32 | index as u64);
-            }
-        }
-        points.sort_unstable();
+        let positions = || members.iter().flat_map(Member::positions);
         Ok(Self {
-            positions: points.iter().map(|point| (point >> 32) as u32).collect(),
-            workers: points.iter().map(|&point| point as u32).collect(),
+            points: Points::new(total as usize, workers.len(), positions),
             seed,
         })
     }
 
     /// How many points there are.
     pub fn len(&self) -> usize {
-        self.positions.len()
+        self.points.len()
     }
 
     /// Whether there is no point; [`Ring::new`] never makes such a ring.
     pub fn is_empty(&self) -> bool {
-        self.positions.is_empty()
+        self.len() == 0
     }
 
     /// The index, in the set that the ring was made of, of the worker that
     /// `key` belongs to.
     pub fn owner_of(&self, key: &str) -> u32 {
-        self.workers[self.first_point(self.position_of(key))]
+        self.points.owner_at(self.position_of(key))
+    }
+
+    /// How many bytes the points take.
+    pub fn heap_bytes(&self) -> usize {
+        self.points.heap_bytes()
     }
 
     /// Where `key` is on the ring.
@@ -109,18 +108,27 @@ impl Ring {
     /// The points in the order in which a walk from `position` meets them, as
     /// pairs of position and worker.
     pub(super) fn walk(&self, position: u32) -> impl Iterator<Item = (u32, u32)> {
-        let start = self.first_point(position);
-        let indices = (start..self.len()).chain(0..start);
-        indices.map(|index| (self.positions[index], self.workers[index]))
+        let start = self.points.first_at(position);
+        let numbers = (start..self.len()).chain(0..start);
+        numbers.map(|number| self.points.point(number))
     }
+}
 
-    fn first_point(&self, position: u32) -> usize {
-        let index = self.positions.partition_point(|&point| point < position);
-        if index == self.positions.len() {
-            0
-        } else {
-            index
-        }
+/// A worker with where its points come from.
+struct Member {
+    index: u32,
+    counter: u64,
+    points: f64,
+}
+
+impl Member {
+    /// Its points as pairs of position and worker.
+    fn positions(&self) -> impl Iterator<Item = (u32, u32)> {
+        let mut counter = self.counter;
+        (0..self.points as u64).map(move |_| {
+            counter = counter.wrapping_add(STEP);
+            ((hash::mix64(counter) >> 32) as u32, self.index)
+        })
     }
 }
 

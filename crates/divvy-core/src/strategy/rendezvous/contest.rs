@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::cruster::Tickets;
+use super::field::{Field, Winner, beats};
 use super::{Scheme, cruster, native, rendezgo};
 use crate::error::Error;
 use crate::hash;
@@ -36,11 +38,58 @@ enum Side {
     Named(Box<str>),
 }
 
+/// Entrants ready to be met by many keys.
+#[derive(Debug)]
+pub(super) struct Prepared<'a> {
+    way: Way<'a>,
+}
+
+#[derive(Debug)]
+enum Way<'a> {
+    Native(&'a [u64], Field),
+    Cruster(&'a [Box<str>], Tickets),
+    Plain(&'a Contest, &'a [u32]),
+}
+
+impl Prepared<'_> {
+    /// Appends the winner of each of `keys`.
+    pub(super) fn winners(&self, keys: &[u32], winners: &mut Vec<Candidate>) {
+        match &self.way {
+            Way::Native(hashes, field) => {
+                let hashes: Vec<u64> = keys.iter().map(|&key| hashes[key as usize]).collect();
+                let mut found = Vec::with_capacity(keys.len());
+                field.winners(&hashes, &mut found);
+                winners.extend(found.into_iter().map(Candidate::from));
+            }
+            Way::Cruster(names, tickets) => {
+                winners.extend(keys.iter().map(|&key| {
+                    let (entrant, hash) = tickets.winner(&names[key as usize]);
+                    Candidate { entrant, hash }
+                }));
+            }
+            Way::Plain(contest, entrants) => {
+                let mut scratch = Vec::new();
+                let winner = |&key: &u32| contest.winner(key as usize, entrants, &mut scratch);
+                winners.extend(keys.iter().map(winner));
+            }
+        }
+    }
+}
+
 /// An entrant with its hash for the key at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) entrant: u32,
     pub(super) hash: u64,
+}
+
+impl From<Winner> for Candidate {
+    fn from(winner: Winner) -> Self {
+        Self {
+            entrant: winner.number,
+            hash: u64::from(winner.hash),
+        }
+    }
 }
 
 impl Contest {
@@ -52,11 +101,10 @@ impl Contest {
         partitions: impl Iterator<Item = &'a Partition>,
     ) -> Result<Self, Error> {
         let keys = match scheme {
-            Scheme::Native { seed } => Keys::Hashed(
-                partitions
-                    .map(|p| hash::bytes64(p.as_str().as_bytes(), *seed))
-                    .collect(),
-            ),
+            Scheme::Native { seed } => {
+                let hash = |p: &Partition| hash::bytes64(p.as_str().as_bytes(), *seed);
+                Keys::Hashed(partitions.map(hash).collect())
+            }
             Scheme::Cruster => Keys::Named(partitions.map(|p| p.as_str().into()).collect()),
             Scheme::Rendezgo { .. } => Keys::Named(
                 partitions
@@ -109,25 +157,49 @@ impl Contest {
         }
     }
 
-    /// Whether all of `entrants` have one weight, so that hashes alone decide.
-    pub(super) fn is_uniform(&self, entrants: &[u32]) -> bool {
-        let weight = |&entrant: &u32| self.entrants[entrant as usize].weight;
-        entrants
-            .windows(2)
-            .all(|pair| weight(&pair[0]) == weight(&pair[1]))
+    /// `entrants`, in the order of their ids, ready to be met by keys.
+    pub(super) fn prepare<'a>(&'a self, entrants: &'a [u32]) -> Prepared<'a> {
+        let way = match &self.keys {
+            Keys::Hashed(keys) => Way::Native(keys, self.field(entrants)),
+            Keys::Named(keys) if self.scheme == Scheme::Cruster => {
+                let named = entrants.iter().map(|&entrant| {
+                    let Entrant { id, weight, .. } = &self.entrants[entrant as usize];
+                    (entrant, &**id, *weight)
+                });
+                Way::Cruster(keys, Tickets::new(named))
+            }
+            Keys::Named(_) => Way::Plain(self, entrants),
+        };
+        Prepared { way }
     }
 
-    /// The entrant that wins `key`, among `entrants` in the order of their ids.
-    pub(super) fn winner(
-        &self,
-        key: usize,
-        entrants: &[u32],
-        uniform: bool,
-        scratch: &mut Vec<u8>,
-    ) -> Candidate {
-        if let (Keys::Hashed(keys), true) = (&self.keys, uniform) {
-            return self.highest_native(keys[key], entrants);
+    /// The keys' hashes, where pairs are scored by them.
+    pub(super) fn native_keys(&self) -> Option<&[u64]> {
+        match &self.keys {
+            Keys::Hashed(keys) => Some(keys),
+            Keys::Named(_) => None,
         }
+    }
+
+    /// The mix and weight of a native entrant.
+    pub(super) fn native_entrant(&self, entrant: u32) -> (native::Mix, f64) {
+        let Entrant { weight, side, .. } = &self.entrants[entrant as usize];
+        match side {
+            Side::Native(mix) => (*mix, *weight),
+            Side::Named(_) => unreachable!("hashed keys meet native entrants only"),
+        }
+    }
+
+    /// Native `entrants`, in the order of their ids, ready to be met by keys.
+    pub(super) fn field(&self, entrants: &[u32]) -> Field {
+        Field::new(entrants.iter().map(|&entrant| {
+            let (mix, weight) = self.native_entrant(entrant);
+            (entrant, mix, weight)
+        }))
+    }
+
+    /// The entrant that wins a key, among `entrants`.
+    fn winner(&self, key: usize, entrants: &[u32], scratch: &mut Vec<u8>) -> Candidate {
         let mut best = self.candidate(key, entrants[0], scratch);
         let mut best_score = self.score(best);
         for &entrant in &entrants[1..] {
@@ -135,24 +207,6 @@ impl Contest {
             let score = self.score(candidate);
             if self.order((candidate, score), (best, best_score)) == Ordering::Greater {
                 (best, best_score) = (candidate, score);
-            }
-        }
-        best
-    }
-
-    fn highest_native(&self, key: u64, entrants: &[u32]) -> Candidate {
-        let mut best = Candidate {
-            entrant: entrants[0],
-            hash: 0,
-        };
-        for &entrant in entrants {
-            let hash = match self.entrants[entrant as usize].side {
-                Side::Native(mix) => u64::from(mix.hash(key)),
-                Side::Named(_) => unreachable!("hashed keys meet native entrants only"),
-            };
-            // Strictly, so that ties stay with the smaller id.
-            if hash > best.hash {
-                best = Candidate { entrant, hash };
             }
         }
         best
@@ -186,15 +240,18 @@ impl Contest {
 
     /// Whether `challenger` takes the key from `champion`.
     pub(super) fn beats(&self, challenger: Candidate, champion: Candidate) -> bool {
-        let weight = |candidate: Candidate| self.entrants[candidate.entrant as usize].weight;
-        let native = matches!(self.scheme, Scheme::Native { .. });
-        let scores = if native && weight(challenger) == weight(champion) {
-            // The order of hashes is that of scores; a logarithm is saved.
-            (0.0, 0.0)
-        } else {
-            (self.score(challenger), self.score(champion))
-        };
-        self.order((challenger, scores.0), (champion, scores.1)) == Ordering::Greater
+        if let Scheme::Native { .. } = self.scheme {
+            let side = |candidate: Candidate| {
+                let weight = self.entrants[candidate.entrant as usize].weight;
+                (candidate.hash as u32, weight)
+            };
+            let id = |candidate: Candidate| &self.entrants[candidate.entrant as usize].id;
+            return beats(side(challenger), side(champion), || {
+                id(challenger) < id(champion)
+            });
+        }
+        let scored = |candidate: Candidate| (candidate, self.score(candidate));
+        self.order(scored(challenger), scored(champion)) == Ordering::Greater
     }
 
     pub(super) fn score(&self, candidate: Candidate) -> f64 {

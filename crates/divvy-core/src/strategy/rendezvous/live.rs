@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::contest::{Candidate, Contest};
-use super::{Rendezvous, Scheme};
+use super::{Rendezvous, lanes};
 use crate::assignment::Assignment;
 use crate::error::{Error, Invalid};
 use crate::partition::Partitions;
@@ -36,8 +36,21 @@ pub struct LiveRendezvous {
     members: BTreeMap<Box<str>, (Worker, u32)>,
     /// Numbers whose worker left, to be used again.
     vacant: Vec<u32>,
-    /// By partition, who owns it; `None` while nobody is eligible.
-    champions: Vec<Option<Candidate>>,
+    /// By partition, the number of its owner; [`NOBODY`] while nobody is
+    /// eligible.
+    owners: Vec<u32>,
+    /// By partition, its owner's hash for it.
+    hashes: Hashes,
+}
+
+/// The owner where there is none.
+const NOBODY: u32 = u32::MAX;
+
+/// Hashes of owners, as wide as the scheme's are.
+#[derive(Debug, Clone)]
+enum Hashes {
+    Native(Vec<u32>),
+    Named(Vec<u64>),
 }
 
 impl LiveRendezvous {
@@ -46,9 +59,13 @@ impl LiveRendezvous {
         workers: &Workers,
         partitions: &Partitions,
     ) -> Result<Self, Error> {
-        let scheme: &Scheme = rendezvous.scheme();
+        let contest = Contest::new(rendezvous.scheme(), workers, partitions.iter())?;
+        let hashes = match contest.native_keys() {
+            Some(keys) => Hashes::Native(vec![0; keys.len()]),
+            None => Hashes::Named(vec![0; contest.len()]),
+        };
         let mut live = Self {
-            contest: Contest::new(scheme, workers, partitions.iter())?,
+            contest,
             partitions: partitions.clone(),
             members: workers
                 .iter()
@@ -56,9 +73,10 @@ impl LiveRendezvous {
                 .map(|(worker, number)| (worker.id().into(), (worker.clone(), number)))
                 .collect(),
             vacant: Vec::new(),
-            champions: vec![None; partitions.len()],
+            owners: vec![NOBODY; partitions.len()],
+            hashes,
         };
-        live.settle(|_| true);
+        live.settle(NOBODY);
         Ok(live)
     }
 
@@ -75,17 +93,10 @@ impl LiveRendezvous {
         }
         let number = self.contest.enter(&worker, self.vacant.last().copied())?;
         self.vacant.pop();
-        let mut gained = 0;
-        if worker.is_eligible() {
-            let mut scratch = Vec::new();
-            for (key, champion) in self.champions.iter_mut().enumerate() {
-                let challenger = self.contest.candidate(key, number, &mut scratch);
-                if champion.is_none_or(|champion| self.contest.beats(challenger, champion)) {
-                    *champion = Some(challenger);
-                    gained += 1;
-                }
-            }
-        }
+        let gained = match worker.is_eligible() {
+            true => self.take_over(number, &worker),
+            false => 0,
+        };
         self.members.insert(worker.id().into(), (worker, number));
         Ok(gained)
     }
@@ -96,7 +107,7 @@ impl LiveRendezvous {
         let Some((_, number)) = self.members.remove(id) else {
             return Err(Invalid::new("worker id", id, "has not joined").into());
         };
-        let lost = self.settle(|champion| champion.is_some_and(|c| c.entrant == number));
+        let lost = self.settle(number);
         self.vacant.push(number);
         Ok(lost)
     }
@@ -115,33 +126,88 @@ impl LiveRendezvous {
         for ((_, number), index) in self.members.values().zip(0..) {
             index_of[*number as usize] = index;
         }
-        let owners = self.champions.iter().map(|champion| {
-            let champion = champion.expect("somebody is eligible, so every partition has an owner");
-            index_of[champion.entrant as usize]
-        });
+        // Somebody is eligible, so every partition has an owner.
+        let owners = self.owners.iter().map(|&owner| index_of[owner as usize]);
         Assignment::new(&workers, &self.partitions, owners.collect())
     }
 
-    /// Finds the owner anew for the partitions whose champion is `stale`, and
-    /// returns how many those are.
-    fn settle(&mut self, stale: impl Fn(Option<Candidate>) -> bool) -> usize {
+    /// Gives a new entrant what it wins, and returns how much that is.
+    fn take_over(&mut self, number: u32, worker: &Worker) -> usize {
+        let mut rivals = self
+            .members
+            .values()
+            .filter(|(rival, _)| rival.is_eligible());
+        let keys: Vec<u32> = match (self.contest.native_keys(), &self.hashes) {
+            (Some(keys), Hashes::Native(hashes))
+                if rivals.all(|(rival, _)| rival.weight() == worker.weight()) =>
+            {
+                // With one weight only a hash that is as high can win.
+                let (mix, _) = self.contest.native_entrant(number);
+                let mut found = Vec::new();
+                lanes::challenge(keys, mix, hashes, &mut found);
+                found
+            }
+            _ => (0..self.owners.len() as u32).collect(),
+        };
+        let mut scratch = Vec::new();
+        let mut gained = 0;
+        for key in keys {
+            let challenger = self.contest.candidate(key as usize, number, &mut scratch);
+            let champion = self.champion(key as usize);
+            if champion.is_none_or(|champion| self.contest.beats(challenger, champion)) {
+                self.crown(key as usize, challenger);
+                gained += 1;
+            }
+        }
+        gained
+    }
+
+    /// Finds the owner anew for the partitions of `owner`, and returns how many
+    /// those are.
+    fn settle(&mut self, owner: u32) -> usize {
+        let owned = (0..).zip(&self.owners);
+        let orphans: Vec<u32> = owned
+            .filter(|&(_, &other)| other == owner)
+            .map(|(key, _)| key)
+            .collect();
         let eligible: Vec<u32> = self
             .members
             .values()
             .filter(|(worker, _)| worker.is_eligible())
             .map(|&(_, number)| number)
             .collect();
-        let uniform = self.contest.is_uniform(&eligible);
-        let mut scratch = Vec::new();
-        let mut settled = 0;
-        for (key, champion) in self.champions.iter_mut().enumerate() {
-            if !stale(*champion) {
-                continue;
+        if eligible.is_empty() {
+            // With a hash of 0, so that whoever joins next wins it.
+            let (entrant, hash) = (NOBODY, 0);
+            for &key in &orphans {
+                self.crown(key as usize, Candidate { entrant, hash });
             }
-            settled += 1;
-            *champion = (!eligible.is_empty())
-                .then(|| self.contest.winner(key, &eligible, uniform, &mut scratch));
+            return orphans.len();
         }
-        settled
+        let mut winners = Vec::with_capacity(orphans.len());
+        self.contest
+            .prepare(&eligible)
+            .winners(&orphans, &mut winners);
+        for (&key, winner) in orphans.iter().zip(winners) {
+            self.crown(key as usize, winner);
+        }
+        orphans.len()
+    }
+
+    fn champion(&self, key: usize) -> Option<Candidate> {
+        let hash = match &self.hashes {
+            Hashes::Native(hashes) => u64::from(hashes[key]),
+            Hashes::Named(hashes) => hashes[key],
+        };
+        let entrant = self.owners[key];
+        (entrant != NOBODY).then_some(Candidate { entrant, hash })
+    }
+
+    fn crown(&mut self, key: usize, winner: Candidate) {
+        self.owners[key] = winner.entrant;
+        match &mut self.hashes {
+            Hashes::Native(hashes) => hashes[key] = winner.hash as u32,
+            Hashes::Named(hashes) => hashes[key] = winner.hash,
+        }
     }
 }

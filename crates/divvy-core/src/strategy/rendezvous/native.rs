@@ -16,7 +16,7 @@
 //! pair costs two 32-bit multiplications and fits SIMD lanes. The multipliers
 //! are the worker's own, so two workers see two different functions of the
 //! key, and together with the addend they carry 94 bits of the worker's
-//! identity: two workers never share a function. 32 bits of hash are enough,
+//! identity: that two workers share a function does not happen. 32 bits of hash are enough,
 //! because what counts is the gap between the best and the second, about
 //! 2^32 / workers.
 
@@ -41,15 +41,28 @@ impl Mix {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn hash(self, key: u64) -> u32 {
-        let mut x = (key as u32)
-            .wrapping_mul(self.multiplier)
-            .wrapping_add(self.addend);
+        self.hash_halves(key as u32, (key >> 32) as u32)
+    }
+
+    /// The same of a key given as its low and high half.
+    #[inline(always)]
+    pub(super) fn hash_halves(self, low: u32, high: u32) -> u32 {
+        let mut x = low.wrapping_mul(self.multiplier).wrapping_add(self.addend);
         x ^= x >> 16;
-        x ^= (key >> 32) as u32;
+        x ^= high;
         x.wrapping_mul(self.finisher)
     }
+}
+
+/// Bounds of `-ln(u)` from below and above, without a logarithm: with
+/// `v = 1 - u` it is `v + v²/2 + v³/3` and a rest of at most `v⁴ / (4 (1 - v))`.
+/// Both are exact to the rounding of a few operations.
+pub(super) fn cost_bounds(hash: u32) -> (f64, f64) {
+    let v = (f64::from(!hash) + 0.5) / 4_294_967_296.0;
+    let lower = v + v * v * (0.5 + v * (1.0 / 3.0));
+    (lower, lower + v * v * v * v / (4.0 * (1.0 - v)))
 }
 
 /// The score of a hash. At one weight, a higher hash has a higher score.
