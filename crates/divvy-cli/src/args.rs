@@ -4,9 +4,12 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use divvy::{Invalid, KeyScheme, SchemeName, StrategyName, VIRTUAL_NODES_MAX};
+use divvy::{Invalid, KeyScheme};
 
 mod help;
+mod placement;
+
+pub(crate) use placement::PlacementArgs;
 
 /// divvy divides partitions of work among workers: fairly, with few moves, one owner each.
 #[derive(Debug, Parser)]
@@ -38,6 +41,14 @@ pub(crate) enum Command {
         override_usage = "divvy assign --workers <WORKERS> --partitions <PARTITIONS> [OPTIONS]"
     )]
     Assign(AssignArgs),
+    /// Show what a change of workers would move, before it is done
+    #[command(
+        long_about = help::PLAN,
+        after_long_help = help::PLAN_EXAMPLES,
+        override_usage = "divvy plan --workers <WORKERS> --partitions <PARTITIONS> --add <N> [OPTIONS]\n       \
+            divvy plan --previous <@FILE> [--to <WORKERS>] [OPTIONS]"
+    )]
+    Plan(PlanArgs),
     /// Show the ranking behind the place of one partition
     #[command(
         long_about = help::EXPLAIN,
@@ -75,14 +86,6 @@ pub(crate) struct KeyArgs {
 pub(crate) struct AssignArgs {
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
-    /// What to place: a count, groups with counts, or a file
-    #[arg(
-        long,
-        value_name = "N|GROUP:N,...|@FILE",
-        allow_negative_numbers = true,
-        display_order = 2
-    )]
-    pub(crate) partitions: Option<String>,
     /// Print JSON: what --previous reads
     #[arg(long)]
     pub(crate) json: bool,
@@ -98,20 +101,61 @@ pub(crate) struct AssignArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+    /// Print JSON: before, after, and every change with its cause; --previous reads it
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw the load of each worker before and after into an SVG file
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Show all changes and not only the first 20
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Show all workers; on a terminal a long table is shortened otherwise
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// Which workers there will be.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ChangeArgs {
+    /// The workers that there will be: a count, ids with weights, or a file
+    #[arg(
+        long,
+        value_name = "N|ID[=WEIGHT],...|@FILE",
+        allow_negative_numbers = true,
+        display_order = 5
+    )]
+    pub(crate) to: Option<String>,
+    /// Add N workers, numbered on after the highest number there is
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        display_order = 6
+    )]
+    pub(crate) add: Option<String>,
+    /// Remove the workers of these ids
+    #[arg(
+        long,
+        value_name = "ID,...",
+        allow_hyphen_values = true,
+        display_order = 7
+    )]
+    pub(crate) remove: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// The partition, such as default:17
     #[arg(value_name = "PARTITION")]
     pub(crate) partition: String,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
-    /// The set that it is one of; needed where that decides its place (round-robin)
-    #[arg(
-        long,
-        value_name = "N|GROUP:N,...|@FILE",
-        allow_negative_numbers = true,
-        display_order = 2
-    )]
-    pub(crate) partitions: Option<String>,
     /// Show only the first N workers of the ranking [default: 10, with --json all]
     #[arg(long, value_name = "N", value_parser = top, allow_negative_numbers = true)]
     pub(crate) top: Option<usize>,
@@ -120,65 +164,9 @@ pub(crate) struct ExplainArgs {
     pub(crate) json: bool,
 }
 
-/// What `assign` and `explain` share: who takes part, and by which strategy.
-#[derive(Debug, clap::Args)]
-pub(crate) struct PlacementArgs {
-    /// Who takes part: a count, ids with weights, or a file
-    #[arg(
-        long,
-        value_name = "N|ID[=WEIGHT],...|@FILE",
-        allow_negative_numbers = true,
-        display_order = 1
-    )]
-    pub(crate) workers: Option<String>,
-    /// The assignment in force: a file with what `assign --json` printed
-    #[arg(long, value_name = "@FILE", display_order = 3)]
-    pub(crate) previous: Option<String>,
-    /// rendezvous, rendezvous-parallel, consistent-hash or round-robin
-    #[arg(long, value_name = "NAME", default_value_t, display_order = 4)]
-    pub(crate) strategy: StrategyName,
-    /// Points on the ring per unit of weight, by default 150; of consistent-hash
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = virtual_nodes,
-        allow_negative_numbers = true,
-        help_heading = "Options of strategies"
-    )]
-    pub(crate) virtual_nodes: Option<u32>,
-    /// Gives an independent placement, by default 0; of consistent-hash and rendezvous
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = seed,
-        allow_negative_numbers = true,
-        help_heading = "Options of strategies"
-    )]
-    pub(crate) seed: Option<u64>,
-    /// How scores come about: native, cruster or rendezgo; of rendezvous
-    #[arg(long, value_name = "SCHEME", help_heading = "Options of strategies")]
-    pub(crate) scheme: Option<SchemeName>,
-    /// The cluster that the workers belong to; of the scheme rendezgo
-    #[arg(long, value_name = "NAME", help_heading = "Options of strategies")]
-    pub(crate) cluster: Option<String>,
-}
-
 fn top(text: &str) -> Result<usize, Invalid> {
     let number = text.parse().ok().filter(|&number| number > 0);
     number.ok_or_else(|| Invalid::new("top", text, "must be a whole number of at least 1"))
-}
-
-fn seed(text: &str) -> Result<u64, Invalid> {
-    let rule = || format!("must be a whole number in 0..={}", u64::MAX);
-    let number = text.parse().ok();
-    number.ok_or_else(|| Invalid::new("seed", text, rule()))
-}
-
-/// What fits the type; the library corrects what is out of bounds and warns.
-fn virtual_nodes(text: &str) -> Result<u32, Invalid> {
-    let rule = || format!("must be a whole number in 1..={VIRTUAL_NODES_MAX}");
-    let number = text.parse().ok();
-    number.ok_or_else(|| Invalid::new("virtual nodes", text, rule()))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 pub(crate) mod assign;
 pub(crate) mod explain;
 pub(crate) mod key;
+mod picture;
+pub(crate) mod plan;
 
 use std::io::Write;
 

@@ -30,9 +30,12 @@ impl Failure {
         divvy::Error::from(divvy::Invalid::new(field, value, rule)).into()
     }
 
-    /// A flag that the command cannot do without was not given.
-    pub(crate) fn missing(flag: &str, forms: &str) -> Self {
-        Self::Usage(format!("{flag} is missing: give {forms}"))
+    /// A flag that the command cannot do without was not given, nor a previous
+    /// assignment that has such a set.
+    pub(crate) fn missing(flag: &str, forms: &str, set: &str) -> Self {
+        Self::Usage(format!(
+            "{flag} is missing: give {forms}, or --previous, whose {set} are taken"
+        ))
     }
 
     /// Writing the result failed.

@@ -1,52 +1,76 @@
 //! From what was typed to the library's sets.
 
+mod change;
 mod count;
 mod csv;
 mod file;
 mod list;
+mod option;
 mod partitions;
 mod previous;
 mod row;
 mod workers;
 
-pub(crate) use partitions::partitions;
-pub(crate) use previous::previous;
-pub(crate) use workers::workers;
+pub(crate) use change::Change;
+pub(crate) use option::{band_width, strategy};
 
-use divvy::{Partitions, Strategy, StrategySettings, Workers};
+use divvy::{Assignment, Partitions, Workers};
 
 use crate::args::PlacementArgs;
 use crate::failure::Failure;
 
-/// Both sets. What was typed is read before something is said to be missing:
-/// a wrong value is the more useful thing to hear of.
-pub(crate) fn sets(
-    workers: Option<&str>,
-    partitions: impl FnOnce() -> Result<Option<Partitions>, Failure>,
-) -> Result<(Workers, Partitions), Failure> {
-    let workers = workers.map(self::workers).transpose()?;
-    let partitions = partitions()?;
-    let workers = workers.ok_or_else(|| Failure::missing("--workers", workers::FORMS))?;
-    let partitions =
-        partitions.ok_or_else(|| Failure::missing("--partitions", partitions::FORMS))?;
-    Ok((workers, partitions))
+/// The sets as far as they were given.
+///
+/// What was typed is read before something is said to be missing: a wrong
+/// value is the more useful thing to hear of.
+pub(crate) struct Given {
+    workers: Option<Workers>,
+    partitions: Option<Partitions>,
+    previous: Option<Assignment>,
 }
 
-/// The strategy with the options that were given.
-pub(crate) fn strategy(args: &PlacementArgs) -> Result<Box<dyn Strategy>, Failure> {
-    let settings = StrategySettings {
-        name: args.strategy,
-        virtual_nodes: args.virtual_nodes,
-        seed: args.seed,
-        scheme: args.scheme,
-        cluster: args.cluster.clone(),
-    };
-    settings.build().map_err(|error| match error {
-        // Settings know an option by its field, the command line by its flag.
-        divvy::Error::Invalid(invalid) if invalid.field() == "option" => {
-            let flag = format!("--{}", invalid.value().replace('_', "-"));
-            Failure::usage("option", flag, invalid.rule())
-        }
-        error => error.into(),
-    })
+impl Given {
+    pub(crate) fn read(args: &PlacementArgs) -> Result<Self, Failure> {
+        let workers = args.workers.as_deref().map(workers::workers).transpose()?;
+        let partitions = args.partitions.as_deref();
+        let partitions = partitions.map(partitions::partitions).transpose()?;
+        Ok(Self {
+            workers,
+            partitions,
+            previous: previous::previous(args.previous.as_deref())?,
+        })
+    }
+
+    /// The assignment in force.
+    pub(crate) fn previous(&self) -> Option<&Assignment> {
+        self.previous.as_ref()
+    }
+
+    /// Whether workers were named, and not only by the previous assignment.
+    pub(crate) fn names_workers(&self) -> bool {
+        self.workers.is_some()
+    }
+
+    /// The workers that were named, or else those of the previous assignment.
+    pub(crate) fn workers(&self) -> Result<Workers, Failure> {
+        let before = || self.previous().map(|previous| previous.workers().clone());
+        let missing = || Failure::missing("--workers", workers::FORMS, "workers");
+        self.workers.clone().or_else(before).ok_or_else(missing)
+    }
+
+    /// The partitions that were named, or else those of the previous
+    /// assignment.
+    pub(crate) fn partitions(&self) -> Result<Partitions, Failure> {
+        let before = || {
+            self.previous()
+                .map(|previous| previous.partitions().clone())
+        };
+        let missing = || Failure::missing("--partitions", partitions::FORMS, "partitions");
+        self.partitions.clone().or_else(before).ok_or_else(missing)
+    }
+
+    /// The partitions that were named.
+    pub(crate) fn named_partitions(&self) -> Option<Partitions> {
+        self.partitions.clone()
+    }
 }

@@ -9,9 +9,11 @@ mod args;
 mod bar;
 mod commands;
 mod failure;
+mod holding;
 mod input;
 mod natural;
 mod plot;
+mod preview;
 mod spinner;
 mod table;
 mod terminal;
@@ -45,6 +47,7 @@ fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Key(args) => commands::key::run(args, &mut out)?,
         Command::Assign(args) => commands::assign::run(args, &mut out)?,
+        Command::Plan(args) => commands::plan::run(args, &mut out)?,
         Command::Explain(args) => commands::explain::run(args, &mut out)?,
     }
     out.flush().map_err(Failure::output)

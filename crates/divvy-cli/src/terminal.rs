@@ -8,6 +8,8 @@ use std::io::{self, IsTerminal as _};
 const WIDTH_DEFAULT: usize = 80;
 /// Columns below which nothing is wrapped any narrower.
 const WIDTH_MIN: usize = 40;
+/// Most rows of a table that a terminal gets to see unless asked for all.
+pub(crate) const ROWS_MAX: usize = 40;
 
 /// Where and how a result is printed.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,11 @@ impl Terminal {
             colour: interactive && colour_is_welcome(),
             width: width.unwrap_or(WIDTH_DEFAULT).max(WIDTH_MIN),
         }
+    }
+
+    /// Whether a table of so many rows may be shown as it is.
+    pub(crate) fn fits(&self, rows: usize) -> bool {
+        !self.interactive || rows <= ROWS_MAX
     }
 }
 

@@ -4,8 +4,9 @@ use std::fmt;
 
 /// Longest piece of an offending value that an error repeats, in characters.
 const VALUE_CHARS_MAX: usize = 60;
-/// Longest piece of another library's message that an error repeats.
-const MESSAGE_CHARS_MAX: usize = 200;
+/// Longest rule or message of another library that an error repeats; some of
+/// them hold names.
+const MESSAGE_CHARS_MAX: usize = 400;
 
 /// Why a placement could not be made. Nothing was changed: whatever assignment
 /// the caller had before is still the one to use.
@@ -36,6 +37,16 @@ pub enum Error {
         document: &'static str,
         /// What is wrong with it, and where.
         message: String,
+    },
+
+    /// The limits of all workers together are below the number of partitions.
+    /// Add workers, or raise their limits.
+    #[error("no room: {partitions} partitions, and the workers may own {room} together")]
+    NoRoom {
+        /// How many partitions there are.
+        partitions: usize,
+        /// How many the workers may own together.
+        room: u64,
     },
 
     /// A strategy could not do its work. This is how a user's own
@@ -101,7 +112,7 @@ impl Invalid {
         Self {
             field,
             value: shown(&value.to_string(), VALUE_CHARS_MAX),
-            rule: rule.into(),
+            rule: shown(&rule.into(), MESSAGE_CHARS_MAX),
         }
     }
 

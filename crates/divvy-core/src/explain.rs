@@ -31,7 +31,7 @@ pub struct Ranked {
     /// What the ranking goes by, higher being better; `None` where the
     /// strategy does not score.
     pub score: Option<f64>,
-    /// Why it gets nothing whatever its rank.
+    /// Why it does not get the partition, whatever its rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub veto: Option<Veto>,
 }

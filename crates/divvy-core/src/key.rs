@@ -167,8 +167,8 @@ impl KeySpace {
         if space.leaves_partitions_empty() {
             tracing::warn!(
                 partitions = count,
-                "{count} partitions are a multiple of {DJB2_FACTOR}, the factor of djb2: most \
-                 would stay empty; take another count, or the scheme xxh3"
+                "{count} partitions are a multiple of {DJB2_FACTOR}, the factor of djb2: many \
+                 stay empty where keys are alike; take another count, or the scheme xxh3"
             );
         }
         Ok(space)
@@ -184,9 +184,10 @@ impl KeySpace {
         self.partitions
     }
 
-    /// Whether djb2 would leave most partitions of this space empty, as it
-    /// does where the count is a multiple of its factor 33. [`KeySpace::new`]
-    /// warns of it.
+    /// Whether djb2 may leave many partitions of this space empty, as it does
+    /// where the count is a multiple of its factor 33 and keys are alike, such
+    /// as numbered ones. Keys that are random and long fill them.
+    /// [`KeySpace::new`] warns of it.
     pub fn leaves_partitions_empty(&self) -> bool {
         self.scheme != KeyScheme::Xxh3 && self.partitions.is_multiple_of(DJB2_FACTOR)
     }

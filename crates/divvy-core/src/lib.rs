@@ -33,6 +33,9 @@
 //! | strategy | promises | does not |
 //! | --- | --- | --- |
 //! | [`Rendezvous`] | shares in proportion to weights; only what must moves | even counts |
+//! | [`Balanced`] | exact shares by count; the fewest moves from the previous assignment | look at partition weights |
+//! | [`WeightedConsistentHash`] | loads by partition weight inside a band; few moves from the previous assignment | the fewest moves |
+//! | [`Zoned`] | the same over zones first, by count or by weight | copies in several zones |
 //! | [`ConsistentHash`] | fast lookups among many workers; only what must moves | even shares |
 //! | [`RoundRobin`] | counts even to ±1 | keep anything in place |
 //!
@@ -49,6 +52,8 @@ mod key;
 mod logarithm;
 mod name;
 mod partition;
+pub mod plan;
+mod proposal;
 mod simd;
 mod strategy;
 mod worker;
@@ -66,10 +71,13 @@ pub use partition::{
     PARTITION_WEIGHT_DEFAULT, PARTITIONS_MAX, Partition, Partitions, SEGMENT_BYTES_MAX,
     SEGMENTS_MAX,
 };
+pub use plan::{Cause, Certificate, Reason};
+pub use proposal::{Change, PlanDocument, Proposal, Rejected};
 pub use strategy::{
-    CRUSTER_WEIGHT_MAX, ConsistentHash, LiveRendezvous, RING_POINTS_MAX, Rendezvous, Ring,
-    RoundRobin, Scheme, SchemeName, Strategy, StrategyName, StrategySettings,
-    VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX,
+    Balanced, CRUSTER_WEIGHT_MAX, ConsistentHash, EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MIN,
+    LiveRendezvous, OVERLOAD_THRESHOLD_DEFAULT, OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN,
+    RING_POINTS_MAX, Rendezvous, Ring, RoundRobin, Scheme, SchemeName, Strategy, StrategyName,
+    StrategySettings, VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX, WeightedConsistentHash, Zoned,
 };
 pub use worker::{
     Health, Veto, WORKER_NAME_BYTES_MAX, WORKER_WEIGHT_DEFAULT, WORKER_WEIGHT_MAX,

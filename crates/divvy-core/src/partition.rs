@@ -137,10 +137,11 @@ impl Partition {
         if !template.contains("{keys}") {
             return Err(Invalid::new("subject template", template, "must hold {keys}").into());
         }
+        // In one pass: neither a prefix nor a key is itself a template.
         let keys = self.text.replace(SEPARATOR, ".");
-        let subject = template
-            .replace("{prefix}", prefix)
-            .replace("{keys}", &keys);
+        let pieces = template.split("{prefix}");
+        let pieces: Vec<String> = pieces.map(|piece| piece.replace("{keys}", &keys)).collect();
+        let subject = pieces.join(prefix);
         let is_token = |token: &str| {
             !token.is_empty()
                 && !token.contains(|c: char| is_special_in_subjects(c) || c.is_control())
@@ -247,6 +248,8 @@ impl Partitions {
     pub fn shards<'a>(groups: impl IntoIterator<Item = (&'a str, u32)>) -> Result<Self, Error> {
         let mut partitions = Vec::new();
         for (group, count) in groups {
+            // Also where there is none to be made.
+            Partition::shard(group, 0)?;
             let total = partitions.len() + count as usize;
             if total > PARTITIONS_MAX {
                 let rule = format!("at most {PARTITIONS_MAX} are allowed");
@@ -284,6 +287,30 @@ impl Partitions {
         self.sorted
             .binary_search_by(|partition| partition.as_str().cmp(text))
             .ok()
+    }
+
+    /// For each partition its index in `other`, matched by name.
+    pub(crate) fn places_in<'a>(
+        &'a self,
+        other: &'a Self,
+    ) -> impl Iterator<Item = Option<usize>> + 'a {
+        let theirs = other.as_slice();
+        // Sets that were handed on are most often the same in memory.
+        let same = Arc::ptr_eq(&self.sorted, &other.sorted);
+        let mut next = 0;
+        self.sorted
+            .iter()
+            .enumerate()
+            .map(move |(index, partition)| {
+                if same {
+                    return Some(index);
+                }
+                while next < theirs.len() && theirs[next].text < partition.text {
+                    next += 1;
+                }
+                let found = theirs.get(next)?;
+                (found.text == partition.text).then_some(next)
+            })
     }
 
     /// What a partition of weight 0 counts for.

@@ -1,16 +1,26 @@
 //! Strategies: pure functions from workers and partitions to an assignment.
 
+mod balanced;
 mod consistent_hash;
+mod planned;
 mod rendezvous;
 mod ring;
 mod round_robin;
 mod settings;
+mod weighted_consistent_hash;
+mod zoned;
 
+pub use balanced::Balanced;
 pub use consistent_hash::{ConsistentHash, VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX};
 pub use rendezvous::{CRUSTER_WEIGHT_MAX, LiveRendezvous, Rendezvous, Scheme};
 pub use ring::{RING_POINTS_MAX, Ring};
 pub use round_robin::RoundRobin;
 pub use settings::{SchemeName, StrategyName, StrategySettings};
+pub use weighted_consistent_hash::{
+    EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MIN, OVERLOAD_THRESHOLD_DEFAULT,
+    OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN, WeightedConsistentHash,
+};
+pub use zoned::Zoned;
 
 use std::fmt;
 
@@ -18,6 +28,7 @@ use crate::assignment::Assignment;
 use crate::error::{Error, Invalid};
 use crate::explain::Explanation;
 use crate::partition::Partitions;
+use crate::proposal::Proposal;
 use crate::worker::Workers;
 
 /// Decides who owns what.
@@ -71,6 +82,18 @@ pub trait Strategy: fmt::Debug + Send + Sync {
         partitions: &Partitions,
         previous: Option<&Assignment>,
     ) -> Result<Assignment, Error>;
+
+    /// The same assignment with the account of how it came about: every change
+    /// from `previous` with its cause, and how good it is. Unless implemented,
+    /// the account is made from the outcome.
+    fn propose(
+        &self,
+        workers: &Workers,
+        partitions: &Partitions,
+        previous: Option<&Assignment>,
+    ) -> Result<Proposal, Error> {
+        Proposal::of(self.assign(workers, partitions, previous)?, previous)
+    }
 
     /// Why the partition with this text form is where
     /// [`Strategy::assign`] puts it. Unless implemented, it names the owner

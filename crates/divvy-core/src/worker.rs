@@ -149,11 +149,21 @@ impl Worker {
     }
 }
 
-/// Why a worker gets nothing.
+/// Why a worker does not get a partition, or any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Veto {
+    /// It owns as many partitions as its share or its limit allows.
+    Full,
+    /// A lighter worker was taken.
+    Heavier,
+    /// The partition stays where it was.
+    Kept,
+    /// With the partition it would be over the band.
+    OverBand,
+    /// With the partition its zone would be over its share.
+    OverZone,
     /// It is unhealthy.
     Unhealthy,
     /// Its weight is 0.
@@ -163,6 +173,11 @@ pub enum Veto {
 impl fmt::Display for Veto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Full => "full",
+            Self::Heavier => "a lighter one was taken",
+            Self::Kept => "not moved",
+            Self::OverBand => "would be over the band",
+            Self::OverZone => "its zone would be over its share",
             Self::Unhealthy => "unhealthy",
             Self::ZeroWeight => "weight 0",
         })
@@ -255,7 +270,7 @@ impl Workers {
             match worker.veto() {
                 None => eligible.push(index as u32),
                 Some(Veto::Unhealthy) => unhealthy += 1,
-                Some(Veto::ZeroWeight) => {}
+                Some(_) => {}
             }
         }
         if eligible.is_empty() {

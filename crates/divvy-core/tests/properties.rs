@@ -3,8 +3,8 @@
 mod suite;
 
 use divvy_core::{
-    ConsistentHash, Health, Partition, Partitions, Rendezvous, RoundRobin, Scheme, Strategy,
-    Worker, Workers,
+    Balanced, ConsistentHash, Health, Partition, Partitions, Rendezvous, RoundRobin, Scheme,
+    Strategy, WeightedConsistentHash, Worker, Workers, Zoned,
 };
 use proptest::collection::btree_map;
 use proptest::prelude::*;
@@ -13,6 +13,12 @@ use proptest::strategy::Strategy as Generator;
 fn strategies() -> Vec<Box<dyn Strategy>> {
     let mut all = hashing_strategies();
     all.push(Box::new(RoundRobin));
+    all.push(Box::new(Balanced::new()));
+    all.push(Box::new(WeightedConsistentHash::new()));
+    all.push(Box::new(
+        WeightedConsistentHash::new().with_fast_path(false),
+    ));
+    all.push(Box::new(Zoned::new()));
     all
 }
 
@@ -232,4 +238,26 @@ fn strategies_are_safe_to_share_between_threads() {
             }
         });
     }
+}
+
+/// A hundred thousand workers have about one pair of equal 32-bit hashes for
+/// each partition, so ties are real.
+#[test]
+fn ties_go_to_the_smaller_id() {
+    let workers = Workers::numbered("worker", 100_000).unwrap();
+    let partitions = Partitions::shards([("default", 8)]).unwrap();
+    let mut ties = 0;
+    for partition in &partitions {
+        let name = partition.as_str();
+        let explanation = Rendezvous::new()
+            .explain(name, &workers, &partitions, None)
+            .unwrap();
+        for pair in explanation.ranking.windows(2) {
+            if pair[0].hash == pair[1].hash {
+                assert!(pair[0].worker < pair[1].worker, "{pair:?}");
+                ties += 1;
+            }
+        }
+    }
+    assert!(ties > 0, "there was no tie to look at");
 }

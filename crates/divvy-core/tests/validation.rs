@@ -1,12 +1,12 @@
 //! Bad input: every error names the field, the value and the bound.
 
-mod warnings;
+mod logs;
 
 use divvy_core::{
     CRUSTER_WEIGHT_MAX, ConsistentHash, Error, Partition, Partitions, Rendezvous, Scheme, Strategy,
     StrategyName, StrategySettings, WORKER_WEIGHT_MAX, Worker, Workers,
 };
-use warnings::warnings_of;
+use logs::warnings_of;
 
 fn message<T>(result: Result<T, Error>) -> String {
     match result {
@@ -96,6 +96,9 @@ fn duplicates_are_refused() {
         "partition 'a:1': is given twice"
     );
     assert!(message(Partitions::shards([("a", 2), ("a", 1)])).contains("'a:0': is given twice"));
+    for group in ["", "a:b", " a"] {
+        assert!(Partitions::shards([(group, 0)]).is_err(), "{group:?}");
+    }
 }
 
 #[test]
@@ -184,6 +187,11 @@ fn subjects_with_wildcards_or_spaces_are_refused() {
     }
     assert_eq!(partition.subject("p.q").unwrap(), "p.q.a.b.completed");
     assert!(message(partition.subject_from("{prefix}.x", "p")).contains("must hold {keys}"));
+    let braces = Partition::new(["{prefix}"]).unwrap();
+    assert_eq!(
+        braces.subject("{keys}").unwrap(),
+        "{keys}.{prefix}.completed"
+    );
 }
 
 #[test]

@@ -5,12 +5,14 @@ pub(super) const DIVVY: &str = "\
 divvy divides partitions of work among workers: fairly, with few moves, one owner each.
 
 An application's key belongs to a partition (`divvy key`), and a strategy gives each partition \
-to a worker (`divvy assign`), for reasons that can be shown (`divvy explain`). The same input \
-gives the same placement on every machine, in any order, in every release.";
+to a worker (`divvy assign`), for reasons that can be shown (`divvy explain`). What a change of \
+workers would move can be seen before it is done (`divvy plan`). The same input gives the same \
+placement on every machine, in any order, in every release.";
 
 pub(super) const DIVVY_EXAMPLES: &str = "\
 Examples:
   divvy assign --workers 5 --partitions 64
+  divvy plan --workers 5 --add 1 --partitions 64 --strategy balanced
   divvy explain default:17 --workers 5
   divvy key customer-4711 --partitions 64 --group default
 
@@ -61,11 +63,18 @@ Partitions (--partitions):
 Files are read by their ending: .csv with a header (separated by , or ;), .json or .yaml with a \
 list. All fields but the first are optional; in a list, a plain string is an id or key alone.
 
+With --previous, workers and partitions that are not given are those of the assignment in force.
+
 Strategies (--strategy):
-  rendezvous           shares in proportion to weights; only what must moves
-  rendezvous-parallel  the same placement, computed on all cores
-  consistent-hash      a ring of virtual nodes; only what must moves
-  round-robin          counts even to 1, but nearly everything moves when a worker comes or goes";
+  rendezvous                shares in proportion to weights; only what must moves
+  rendezvous-parallel       the same placement, computed on all cores
+  balanced                  counts even to 1, and with --previous the fewest moves to that
+  weighted-consistent-hash  loads by partition weight inside a band around each worker's share,
+                            and with --previous few moves
+  zoned                     the same over the zones of the workers first
+  consistent-hash           a ring of virtual nodes; only what must moves
+  round-robin               counts even to 1, but nearly everything moves when a worker comes or
+                            goes";
 
 pub(super) const ASSIGN_EXAMPLES: &str = "\
 Examples:
@@ -73,18 +82,49 @@ Examples:
   divvy assign --workers big=3,small --partitions orders:64,users:32 --list
   divvy assign --workers @workers.csv --partitions @partitions.yaml --plot load.svg
   divvy assign --workers 5 --partitions 64 --json > before.json
-  divvy assign --workers 6 --partitions 64 --previous @before.json";
+  divvy assign --workers 6 --previous @before.json --strategy balanced";
+
+pub(super) const PLAN: &str = "\
+Shows what a change of workers, of partitions or of weights would do before it is done: how many \
+partitions move and how many would have to, how even loads are before and after, and why each \
+partition moves.
+
+What there is before:
+  --previous @FILE     what `assign --json` or `plan --json` printed
+  without it           the partitions placed on --workers by the same strategy
+
+Which workers there will be:
+  --to WORKERS         these, in the forms of --workers
+  --add N              N more of weight 1, numbered on after the highest number there is, in the
+                       zones with the fewest workers where all have one
+  --remove ID,...      all but these; goes together with --add
+  none of them         --workers, or those of --previous: what the strategy would repair
+
+Loads before are by the weights that partitions have now: what there is if nothing is done. The \
+number of moves needed is a bound: no assignment that is as even has fewer.
+
+The forms of --workers and --partitions and the strategies are those of `divvy assign`.";
+
+pub(super) const PLAN_EXAMPLES: &str = "\
+Examples:
+  divvy plan --strategy balanced --workers 3 --add 1 --partitions 2048
+  divvy plan --strategy zoned --workers @workers.csv --remove b --partitions @partitions.yaml
+  divvy assign --strategy balanced --workers 5 --partitions 64 --json > before.json
+  divvy plan --strategy balanced --previous @before.json --add 2 --plot change.svg
+  divvy plan --strategy balanced --previous @before.json --to 4 --json > plan.json";
 
 pub(super) const EXPLAIN: &str = "\
 Shows the ranking behind the place of one partition: every worker with what was hashed for it, \
 its score, and why a better one was passed over. The first that nothing vetoes owns the partition.
 
 The forms of --workers and --partitions are those of `divvy assign`. Without --partitions the \
-partition stands alone, which is enough where its place does not depend on the others.";
+partition stands alone, which is enough where its place does not depend on the others: with \
+rendezvous and consistent-hash. The other strategies need the whole set, from --partitions or \
+--previous.";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   divvy explain default:17 --workers 3
   divvy explain default:17 --workers a=2,b,c=0 --json
   divvy explain orders:5 --workers 100 --strategy consistent-hash --top 3
-  divvy explain default:17 --workers 3 --strategy round-robin --partitions 64";
+  divvy explain default:17 --workers 3 --strategy balanced --partitions 64";

@@ -7,7 +7,7 @@ use divvy::{Explanation, Partition, Partitions, Ranked, StrategyName};
 use super::write_json;
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
-use crate::input;
+use crate::input::{self, Given};
 use crate::spinner::Spinner;
 use crate::table::{Align, Table, Tone};
 use crate::terminal::Terminal;
@@ -21,12 +21,12 @@ const SENTENCE_WIDTH_MAX: usize = 80;
 pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let strategy = input::strategy(&args.placement)?;
     let spinner = Spinner::start("reading");
-    let partitions = || partitions(args).map(Some);
-    let (workers, partitions) = input::sets(args.placement.workers.as_deref(), partitions)?;
-    let previous = input::previous(args.placement.previous.as_deref())?;
+    let given = Given::read(&args.placement)?;
+    let partitions = partitions(args, &given)?;
+    let workers = given.workers()?;
     spinner.turn_to("ranking");
     let mut explanation =
-        strategy.explain(&args.partition, &workers, &partitions, previous.as_ref())?;
+        strategy.explain(&args.partition, &workers, &partitions, given.previous())?;
     drop(spinner);
     if args.json {
         explanation.ranking.truncate(args.top.unwrap_or(usize::MAX));
@@ -36,19 +36,24 @@ pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result<(), Failure
     write(&explanation, top, &Terminal::of_stdout(), out).map_err(Failure::output)
 }
 
-/// The set that the partition is one of; it alone where none was given and
+/// The set that the partition is one of; it alone where none was named and
 /// the strategy places each by itself.
-fn partitions(args: &ExplainArgs) -> Result<Partitions, Failure> {
-    if let Some(text) = &args.partitions {
-        return input::partitions(text);
+fn partitions(args: &ExplainArgs, given: &Given) -> Result<Partitions, Failure> {
+    if let Some(partitions) = given.named_partitions() {
+        return Ok(partitions);
     }
     let partition: Partition = args.partition.parse()?;
-    match args.placement.strategy {
-        StrategyName::Rendezvous
-        | StrategyName::RendezvousParallel
-        | StrategyName::ConsistentHash => Ok(Partitions::new([partition])?),
-        strategy => Err(Failure::Usage(format!(
-            "strategy '{strategy}': places a partition by all of them, give --partitions"
+    match (args.placement.strategy, given.previous()) {
+        (
+            StrategyName::Rendezvous
+            | StrategyName::RendezvousParallel
+            | StrategyName::ConsistentHash,
+            _,
+        ) => Ok(Partitions::new([partition])?),
+        (_, Some(previous)) => Ok(previous.partitions().clone()),
+        (strategy, None) => Err(Failure::Usage(format!(
+            "strategy '{strategy}': places a partition by all of them, give --partitions or \
+             --previous"
         ))),
     }
 }

@@ -18,7 +18,7 @@ const FIELDS: [&str; 2] = ["key", "weight"];
 pub(super) const FORMS: &str = "a count, groups such as orders:64,users:32, or @FILE";
 
 /// The partitions that were typed or that a file lists.
-pub(crate) fn partitions(text: &str) -> Result<Partitions, Failure> {
+pub(super) fn partitions(text: &str) -> Result<Partitions, Failure> {
     if let Some(path) = text.strip_prefix('@') {
         let partitions = file::rows("partitions", path, &FIELDS, partition_of_row)?;
         return Partitions::new(partitions).map_err(|error| file::wrong(path, &error));

@@ -1,4 +1,4 @@
-//! `--previous @FILE`: what `assign --json` printed.
+//! `--previous @FILE`: what `assign --json` or `plan --json` printed.
 
 use divvy::{Assignment, AssignmentDocument};
 
@@ -6,12 +6,12 @@ use super::file;
 use crate::failure::Failure;
 
 /// The assignment in force, where one was given.
-pub(crate) fn previous(text: Option<&str>) -> Result<Option<Assignment>, Failure> {
+pub(super) fn previous(text: Option<&str>) -> Result<Option<Assignment>, Failure> {
     let Some(text) = text else {
         return Ok(None);
     };
     let Some(path) = text.strip_prefix('@').filter(|path| !path.is_empty()) else {
-        let rule = "must be @FILE, a file with what assign --json printed";
+        let rule = "must be @FILE, a file with what assign --json or plan --json printed";
         return Err(Failure::usage("previous", text, rule));
     };
     let json = file::text(path)?;

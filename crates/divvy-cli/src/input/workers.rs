@@ -18,7 +18,7 @@ const FIELDS: [&str; 5] = ["id", "weight", "zone", "healthy", "max_partitions"];
 pub(super) const FORMS: &str = "a count, ids such as a,b=2, or @FILE";
 
 /// The workers that were typed or that a file lists.
-pub(crate) fn workers(text: &str) -> Result<Workers, Failure> {
+pub(super) fn workers(text: &str) -> Result<Workers, Failure> {
     if let Some(path) = text.strip_prefix('@') {
         let workers = file::rows("workers", path, &FIELDS, worker_of_row)?;
         return Workers::new(workers).map_err(|error| file::wrong(path, &error));

@@ -69,6 +69,9 @@ fn every_strategy_places_everything() {
     for strategy in [
         "rendezvous",
         "rendezvous-parallel",
+        "balanced",
+        "weighted-consistent-hash",
+        "zoned",
         "consistent-hash",
         "round-robin",
     ] {

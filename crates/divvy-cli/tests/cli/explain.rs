@@ -4,7 +4,11 @@ use serde_json::json;
 
 use crate::scratch::{Scratch, divvy};
 
-const STRATEGIES: [&str; 6] = [
+const STRATEGIES: [&str; 10] = [
+    "balanced",
+    "weighted-consistent-hash",
+    "weighted-consistent-hash --no-fast-path",
+    "zoned",
     "rendezvous",
     "rendezvous --scheme cruster",
     "rendezvous --scheme rendezgo",
@@ -43,7 +47,8 @@ fn the_owner_is_the_one_that_assign_gives() {
 
 #[test]
 fn a_partition_alone_is_placed_as_among_all() {
-    for strategy in STRATEGIES.into_iter().filter(|name| *name != "round-robin") {
+    let by_itself = |name: &&str| name.starts_with("rendezvous") || *name == "consistent-hash";
+    for strategy in STRATEGIES.into_iter().filter(by_itself) {
         let line = format!("explain default:17 --workers 3 --json --strategy {strategy}");
         let alone = divvy(&line).json();
         assert_eq!(
@@ -166,4 +171,55 @@ fn the_owner_is_shown_however_many_are_passed_over_before_it() {
             .any(|line| line.contains("  well ") && line.ends_with("owner"));
         assert!(owner, "{text}");
     }
+}
+
+#[test]
+fn a_strategy_that_places_by_all_partitions_needs_them() {
+    let scratch = Scratch::new();
+    let before = divvy("assign --strategy balanced --workers 3 --partitions 12 --json").done();
+    scratch.file("before.json", before);
+    for strategy in [
+        "balanced",
+        "weighted-consistent-hash",
+        "zoned",
+        "round-robin",
+    ] {
+        let line = format!("explain default:1 --workers 3 --strategy {strategy}");
+        let message = format!(
+            "strategy '{strategy}': places a partition by all of them, give --partitions or \
+             --previous\n"
+        );
+        divvy(&line).refused(2, &message);
+        divvy(&format!("{line} --partitions 12")).done();
+        let line = format!("explain default:1 --strategy {strategy} --previous @before.json");
+        let text = scratch.run(line.split(' ')).done();
+        assert!(text.starts_with("default:1 belongs to worker-"), "{text}");
+    }
+    let line = "explain default:99 --strategy balanced --previous @before.json";
+    let run = scratch.run(line.split(' '));
+    run.refused(2, "partition 'default:99': is not among the 12 partitions");
+}
+
+#[test]
+fn the_note_says_why_a_preferred_worker_was_passed_over() {
+    let scratch = Scratch::new();
+    let all: Vec<String> = (0..30)
+        .map(|number| format!("\"default:{number}\""))
+        .collect();
+    let (half, rest) = all.split_at(15);
+    let before = format!(
+        r#"{{"format": 1, "assignments": {{"a": [{}], "b": [{}]}}}}"#,
+        half.join(","),
+        rest.join(",")
+    );
+    scratch.file("before.json", before);
+    let noted = |line: &str, note: &str| {
+        (0..30).any(|number| {
+            let line = format!("explain default:{number} --strategy balanced {line}");
+            let text = scratch.run(line.split(' ')).done();
+            text.lines().any(|line| line.ends_with(note))
+        })
+    };
+    assert!(noted("--previous @before.json", "  not moved"));
+    assert!(noted("--workers 3 --partitions 30", "  full"));
 }

@@ -8,9 +8,13 @@ mod scratch;
 mod assign;
 mod explain;
 mod key;
+mod plan;
 
-// What they share: files, the previous assignment, the picture.
+// What they share: files, the previous assignment, the options of strategies,
+// the picture; and of a plan, the workers that there will be.
+mod change;
 mod files;
+mod options;
 mod plot;
 mod previous;
 

@@ -1,4 +1,4 @@
-//! `assign --plot`.
+//! `assign --plot` and `plan --plot`.
 
 use std::fs;
 
@@ -7,11 +7,16 @@ use roxmltree::{Document, Node};
 use crate::scratch::Scratch;
 
 fn drawn(args: &[&str]) -> String {
-    let scratch = Scratch::new();
-    scratch
-        .run([&["assign", "--plot", "load.svg"], args].concat())
-        .done();
+    drawn_by(&Scratch::new(), &[&["assign"], args].concat())
+}
+
+fn drawn_by(scratch: &Scratch, args: &[&str]) -> String {
+    scratch.run([args, &["--plot", "load.svg"]].concat()).done();
     fs::read_to_string(scratch.path("load.svg")).expect("the picture is there")
+}
+
+fn planned(scratch: &Scratch, line: &str) -> String {
+    drawn_by(scratch, &line.split(' ').collect::<Vec<_>>())
 }
 
 fn of_class<'a, 'input>(
@@ -150,4 +155,125 @@ fn extreme_loads_have_an_axis_that_holds_them() {
             .iter()
             .all(|bar| number(bar, "height") < height)
     );
+}
+
+#[test]
+fn a_plan_has_a_pair_of_bars_for_each_worker_that_stays() {
+    for (count, pitch_min) in [(3, 100.0), (30, 30.0), (110, 10.0), (1000, 1.0)] {
+        let line = format!(
+            "plan --strategy balanced --partitions 4000 --workers {count} --add 2 --remove worker-1"
+        );
+        let svg = planned(&Scratch::new(), &line);
+        let picture = Document::parse(&svg).expect("well-formed XML");
+        let before = of_class(&picture, "rect", "before");
+        let after = of_class(&picture, "rect", "after");
+        assert_eq!((before.len(), after.len()), (count, count + 1));
+        // In natural order the first worker stays and the second leaves.
+        let (left, right) = (number(&before[0], "x"), number(&after[0], "x"));
+        let width = number(&before[0], "width");
+        assert!(
+            (right - left - width).abs() < 0.02,
+            "{left} {right} {width}"
+        );
+        assert!(number(&before[1], "x") - left >= pitch_min * 0.5);
+        let picture_width = number(&picture.root_element(), "width");
+        for bar in before.iter().chain(&after) {
+            assert!(number(bar, "x") >= 0.0);
+            assert!(number(bar, "x") + number(bar, "width") <= picture_width);
+            assert!(number(bar, "y") >= 0.0 && number(bar, "height") > 0.0);
+        }
+        assert_eq!(of_class(&picture, "line", "mean").len(), 1);
+        assert_eq!(of_class(&picture, "line", "band").len(), 0);
+    }
+}
+
+#[test]
+fn who_comes_and_goes_stands_out() {
+    let line = "plan --strategy balanced --workers 3 --add 1 --remove worker-1 --partitions 64";
+    let svg = planned(&Scratch::new(), line);
+    let picture = Document::parse(&svg).expect("well-formed XML");
+    let names: Vec<_> = of_class(&picture, "text", "worker")
+        .iter()
+        .filter_map(Node::text)
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        names,
+        ["worker-0", "worker-1 (gone)", "worker-2", "worker-3 (new)"]
+    );
+    let colours = |class| -> Vec<String> {
+        let bars = of_class(&picture, "rect", class);
+        let fill = |bar: &Node<'_, '_>| bar.attribute("fill").expect("a colour").to_owned();
+        bars.iter().map(fill).collect()
+    };
+    let (before, after) = (colours("before"), colours("after"));
+    assert!(before[0] == before[2] && before[0] != before[1]);
+    assert!(after[0] == after[1] && after[0] != after[2]);
+    for key in ["before", "before, leaves", "after", "after, new"] {
+        let shown = picture.descendants().any(|node| node.text() == Some(key));
+        assert!(shown, "{key}");
+    }
+}
+
+#[test]
+fn the_band_is_drawn_where_it_is_kept() {
+    let scratch = Scratch::new();
+    let rows: String = (0..200)
+        .map(|number| format!("p:{number},{}\n", 10 + number % 90))
+        .collect();
+    scratch.file("p.csv", format!("key,weight\n{rows}"));
+    let bands = |strategy: &str, workers: &str| {
+        let line =
+            format!("plan --strategy {strategy} --workers {workers} --to 5 --partitions @p.csv");
+        let svg = planned(&scratch, &line);
+        let picture = Document::parse(&svg).expect("well-formed XML");
+        let heights: Vec<f64> = of_class(&picture, "line", "band")
+            .iter()
+            .map(|line| number(line, "y1"))
+            .collect();
+        let mean = number(&of_class(&picture, "line", "mean")[0], "y1");
+        (heights, mean)
+    };
+    for strategy in ["weighted-consistent-hash", "zoned"] {
+        let (edges, mean) = bands(strategy, "4");
+        assert_eq!(edges.len(), 2, "{strategy}");
+        assert!(edges[0] > mean && mean > edges[1], "{edges:?} {mean}");
+    }
+    assert_eq!(bands("balanced", "4").0.len(), 0);
+}
+
+#[test]
+fn with_weighted_workers_each_has_a_band_of_its_own() {
+    let scratch = Scratch::new();
+    scratch.file(
+        "p.csv",
+        "key,weight\na,5\nb,6\nc,7\nd,5\ne,6\nf,9\ng,4\nh,5\n",
+    );
+    let line = "plan --strategy weighted-consistent-hash --workers a,b=2 --to a=2,b=2,c=1 \
+                --partitions @p.csv";
+    let svg = planned(&scratch, line);
+    let picture = Document::parse(&svg).expect("well-formed XML");
+    assert_eq!(of_class(&picture, "line", "share").len(), 3);
+    assert_eq!(of_class(&picture, "line", "band").len(), 6);
+}
+
+#[test]
+fn a_plan_for_nothing_or_a_giant_has_no_number_that_is_none() {
+    let scratch = Scratch::new();
+    scratch.file("p.csv", "key,weight\na,9223372036854775800\nb,1\nc,2\n");
+    for line in [
+        "plan --workers 2 --add 1 --partitions 0",
+        "plan --workers 2 --add 1 --partitions @p.csv --strategy weighted-consistent-hash",
+        "plan --workers a,b=0 --to a=0,b --partitions 5 --strategy balanced",
+    ] {
+        let svg = planned(&scratch, line);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        let picture = Document::parse(&svg).expect("well-formed XML");
+        let height = number(&picture.root_element(), "height");
+        for class in ["before", "after"] {
+            for bar in of_class(&picture, "rect", class) {
+                assert!(number(&bar, "height") < height, "{line}");
+            }
+        }
+    }
 }

@@ -96,6 +96,38 @@ fn explain_takes_it_too() {
 }
 
 #[test]
+fn what_is_not_given_is_taken_from_it() {
+    let scratch = with_previous();
+    let assigned = |options: &str| {
+        let line = format!("assign --previous @before.json --json {options}");
+        scratch.run(line.split_whitespace()).json()
+    };
+    let all = assigned("--workers 5 --partitions 64");
+    assert_eq!(assigned(""), all);
+    assert_eq!(assigned("--workers 5"), all);
+    assert_eq!(assigned("--partitions 64"), all);
+}
+
+#[test]
+fn the_strategies_that_plan_keep_what_may_stay() {
+    let scratch = with_previous();
+    for strategy in [
+        "balanced",
+        "weighted-consistent-hash --no-fast-path",
+        "zoned",
+    ] {
+        let line = format!("assign --workers 6 --json --strategy {strategy}");
+        let line = format!("{line} --previous @before.json");
+        let document = scratch.run(line.split(' ')).json();
+        let affinity = document["affinity"].as_f64().expect("a number");
+        let again = "assign --workers 6 --partitions 64 --json --strategy";
+        let cold = scratch.run(format!("{again} {strategy}").split(' ')).json();
+        assert_ne!(document["assignments"], cold["assignments"], "{strategy}");
+        assert!(affinity > 0.7, "{strategy}: {affinity}");
+    }
+}
+
+#[test]
 fn a_wrong_one_is_refused_in_one_line_that_names_the_file() {
     let scratch = Scratch::new();
     let cases = [

@@ -89,6 +89,18 @@ impl Run {
     pub(crate) fn json(self) -> Value {
         serde_json::from_str(&self.done()).expect("--json prints JSON")
     }
+
+    /// Checks that the run was refused in one line that starts with `divvy: `
+    /// and the message, without a result.
+    #[track_caller]
+    pub(crate) fn refused(self, code: i32, message: &str) {
+        assert_eq!(self.code, code, "{}", self.stderr);
+        assert_eq!(self.stderr.lines().count(), 1, "{}", self.stderr);
+        let start = format!("divvy: {message}");
+        assert!(self.stderr.starts_with(&start), "{start}\n{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        assert_eq!(self.stdout, "");
+    }
 }
 
 /// Runs the words of a line, in a scratch directory of its own.

@@ -60,6 +60,7 @@ fn a_terminal_gets_colour_unless_it_is_refused() {
     for line in [
         "assign --workers 3 --partitions 64",
         "explain default:17 --workers 3",
+        "plan --workers 3 --add 1 --partitions 64",
         "key a --scheme djb2-js --partitions 5",
     ] {
         assert!(on_terminal(100, None, line).contains("\u{1b}["), "{line}");
@@ -92,6 +93,28 @@ fn a_long_table_is_shortened_unless_all_is_asked_for() {
         )),
         100
     );
+}
+
+#[test]
+fn a_long_plan_keeps_those_who_come_go_or_change_most() {
+    let line = "plan --strategy balanced --workers 100 --add 2 --remove worker-7 --partitions 2000";
+    let rows = |text: &str| -> Vec<String> {
+        let rows = text.lines().filter(|line| line.starts_with("worker-"));
+        rows.map(|line| line.split(' ').next().unwrap_or_default().to_owned())
+            .collect()
+    };
+    let text = on_terminal(100, Some("1"), line);
+    let shown = rows(&text);
+    assert_eq!(shown.len(), 40);
+    for id in ["worker-7", "worker-100", "worker-101"] {
+        assert!(shown.contains(&id.to_owned()), "{id}: {shown:?}");
+    }
+    assert!(
+        text.contains("62 of 102 workers left out, those that change least: --all or --json"),
+        "{text}"
+    );
+    let all = on_terminal(100, Some("1"), &format!("{line} --all"));
+    assert_eq!(rows(&all).len(), 102);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! An assignment as JSON: what `divvy assign --json` prints and what is read
 //! back as the previous assignment.
 
+mod bounded;
+
 use std::collections::BTreeMap;
-use std::fmt;
 use std::num::NonZeroU32;
 
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
 
 use super::{Assignment, Balance, Move, Moves};
@@ -20,7 +21,7 @@ pub const ASSIGNMENT_FORMAT: u32 = 1;
 ///
 /// Reading needs `format` and `assignments`; a worker that `workers` does not
 /// describe has weight 1. What can be derived (counts, loads, balance, moves)
-/// is written for people and ignored when read.
+/// is written for people and not used when read.
 ///
 /// ```
 /// use divvy_core::{AssignmentDocument, Assignment};
@@ -35,12 +36,17 @@ pub const ASSIGNMENT_FORMAT: u32 = 1;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AssignmentDocument {
-    format: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    format: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strategy: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded::workers")]
     workers: Vec<WorkerLoad>,
-    #[serde(default, deserialize_with = "ignored")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "ignored"
+    )]
     balance: Option<Balance>,
     /// What has to move to get here from the assignment it was compared to.
     #[serde(
@@ -63,10 +69,10 @@ pub struct AssignmentDocument {
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "without_duplicates"
+        deserialize_with = "bounded::weights"
     )]
     partition_weights: BTreeMap<String, i64>,
-    #[serde(deserialize_with = "without_duplicates")]
+    #[serde(deserialize_with = "bounded::assignments")]
     assignments: BTreeMap<String, Vec<String>>,
 }
 
@@ -99,21 +105,16 @@ pub struct WorkerLoad {
 impl AssignmentDocument {
     /// The JSON form of `assignment`, made by the strategy of this name.
     pub fn new(strategy: &str, assignment: &Assignment) -> Self {
-        let workers = assignment
-            .workers()
-            .iter()
-            .zip(assignment.counts())
-            .zip(assignment.loads())
-            .map(|((worker, partitions), load)| WorkerLoad {
-                id: worker.id().to_owned(),
-                weight: worker.weight(),
-                zone: worker.zone().map(str::to_owned),
-                health: worker.health(),
-                max_partitions: worker.max_partitions(),
-                partitions,
-                load,
-            })
-            .collect();
+        Self {
+            format: Some(ASSIGNMENT_FORMAT),
+            strategy: Some(strategy.to_owned()),
+            balance: Some(assignment.balance()),
+            ..Self::of(assignment)
+        }
+    }
+
+    /// The part of the JSON form that an assignment cannot do without.
+    pub(crate) fn of(assignment: &Assignment) -> Self {
         let weighted = assignment.partitions().iter().filter(|p| p.weight() != 0);
         let assignments = assignment
             .by_worker()
@@ -124,10 +125,10 @@ impl AssignmentDocument {
             })
             .collect();
         Self {
-            format: ASSIGNMENT_FORMAT,
-            strategy: Some(strategy.to_owned()),
-            workers,
-            balance: Some(assignment.balance()),
+            format: None,
+            strategy: None,
+            workers: WorkerLoad::of(assignment),
+            balance: None,
             default_weight: assignment.partitions().default_weight(),
             moves: None,
             affinity: None,
@@ -152,10 +153,14 @@ impl AssignmentDocument {
     pub fn from_json(json: &str) -> Result<Self, Error> {
         let read = |error: serde_json::Error| Error::document("assignment JSON", error);
         // The version first: another format may have any other shape.
-        let version: Version = serde_json::from_str(json).map_err(read)?;
-        if version.format != ASSIGNMENT_FORMAT {
+        let envelope: Envelope = serde_json::from_str(json).map_err(read)?;
+        if envelope.format != ASSIGNMENT_FORMAT {
             let rule = format!("this release reads format {ASSIGNMENT_FORMAT}");
-            return Err(Invalid::new("assignment format", version.format, rule).into());
+            return Err(Invalid::new("assignment format", envelope.format, rule).into());
+        }
+        if envelope.after.is_some() {
+            let plan: Plan = serde_json::from_str(json).map_err(read)?;
+            return Ok(plan.after.into());
         }
         serde_json::from_str(json).map_err(read)
     }
@@ -218,9 +223,62 @@ impl AssignmentDocument {
     }
 }
 
+impl WorkerLoad {
+    /// The workers of an assignment, with what they own.
+    pub(crate) fn of(assignment: &Assignment) -> Vec<Self> {
+        let owned = assignment.counts().into_iter().zip(assignment.loads());
+        let entry = |(worker, (partitions, load)): (&Worker, (usize, u64))| Self {
+            id: worker.id().to_owned(),
+            weight: worker.weight(),
+            zone: worker.zone().map(str::to_owned),
+            health: worker.health(),
+            max_partitions: worker.max_partitions(),
+            partitions,
+            load,
+        };
+        assignment.workers().iter().zip(owned).map(entry).collect()
+    }
+}
+
+/// What tells one document from another.
 #[derive(Deserialize)]
-struct Version {
+struct Envelope {
     format: u32,
+    after: Option<de::IgnoredAny>,
+}
+
+/// Of a plan, the assignment that it ends in.
+#[derive(Deserialize)]
+struct Plan {
+    after: After,
+}
+
+#[derive(Deserialize)]
+struct After {
+    #[serde(deserialize_with = "bounded::workers")]
+    workers: Vec<WorkerLoad>,
+    #[serde(default = "unit_weight")]
+    default_weight: u64,
+    #[serde(default, deserialize_with = "bounded::weights")]
+    partition_weights: BTreeMap<String, i64>,
+    #[serde(deserialize_with = "bounded::assignments")]
+    assignments: BTreeMap<String, Vec<String>>,
+}
+
+impl From<After> for AssignmentDocument {
+    fn from(after: After) -> Self {
+        Self {
+            format: Some(ASSIGNMENT_FORMAT),
+            strategy: None,
+            workers: after.workers,
+            balance: None,
+            default_weight: after.default_weight,
+            moves: None,
+            affinity: None,
+            partition_weights: after.partition_weights,
+            assignments: after.assignments,
+        }
+    }
 }
 
 fn default_weight() -> f64 {
@@ -242,35 +300,4 @@ fn is_healthy(health: &Health) -> bool {
 /// Takes any value for a derived field, which is computed anew instead.
 fn ignored<'de, D: Deserializer<'de>, T>(deserializer: D) -> Result<Option<T>, D::Error> {
     de::IgnoredAny::deserialize(deserializer).map(|_| None)
-}
-
-/// Reads a map and refuses a key that stands twice, which serde would settle
-/// by losing the first.
-fn without_duplicates<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
-where
-    D: Deserializer<'de>,
-    V: Deserialize<'de>,
-{
-    struct Unique<V>(std::marker::PhantomData<V>);
-
-    impl<'de, V: Deserialize<'de>> Visitor<'de> for Unique<V> {
-        type Value = BTreeMap<String, V>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a map")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
-            let mut map = BTreeMap::new();
-            while let Some((key, value)) = access.next_entry::<String, V>()? {
-                if map.contains_key(&key) {
-                    return Err(de::Error::custom(format_args!("'{key}' stands twice")));
-                }
-                map.insert(key, value);
-            }
-            Ok(map)
-        }
-    }
-
-    deserializer.deserialize_map(Unique(std::marker::PhantomData))
 }

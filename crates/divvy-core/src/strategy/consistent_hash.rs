@@ -17,7 +17,8 @@ pub const VIRTUAL_NODES_MAX: u32 = 10_000;
 /// Guarantees that a departed worker moves only its own partitions and that a
 /// new one only gains. Does not look at partition weights, and is not even: a
 /// worker's share has a standard deviation of about `1 / sqrt(virtual_nodes)`
-/// of itself, 8 % at 150. [`Rendezvous`](super::Rendezvous) is more even; the
+/// of itself, 8 % at 150, and one of so little weight that it has a single point
+/// more than that. [`Rendezvous`](super::Rendezvous) is more even; the
 /// ring is for lookups of single keys among many workers.
 ///
 /// ```

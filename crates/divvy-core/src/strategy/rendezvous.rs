@@ -15,9 +15,11 @@ use super::{Strategy, known};
 use crate::assignment::Assignment;
 use crate::error::Error;
 use crate::explain::Explanation;
+use crate::hash;
 use crate::partition::Partitions;
 use crate::worker::{Worker, Workers};
 use contest::Contest;
+use field::{Field, Winner};
 
 /// How many keys are placed at a time: few enough to stay in the first cache.
 const PIECE: usize = 1024;
@@ -175,6 +177,34 @@ impl Strategy for Rendezvous {
         let absent = workers.iter().filter(|worker| !weighted(worker));
         let candidates = ranked.chain(absent.map(|worker| (worker, None, None)));
         Ok(Explanation::ranked(partition, self.method(), candidates))
+    }
+}
+
+/// Native rendezvous for one partition at a time.
+#[derive(Debug)]
+pub(super) struct Chooser {
+    field: Field,
+    seed: u64,
+    found: Vec<Winner>,
+}
+
+impl Chooser {
+    pub(super) fn new(workers: &Workers, seed: u64) -> Result<Self, Error> {
+        let eligible = workers.eligible()?;
+        let contest = Contest::new(&Scheme::Native { seed }, workers, std::iter::empty())?;
+        Ok(Self {
+            field: contest.field(&eligible),
+            seed,
+            found: Vec::new(),
+        })
+    }
+
+    /// The index of the worker that owns the partition with this text form.
+    pub(super) fn choose(&mut self, partition: &str) -> u32 {
+        let key = hash::bytes64(partition.as_bytes(), self.seed);
+        self.found.clear();
+        self.field.winners(&[key], &mut self.found);
+        self.found[0].number
     }
 }
 

@@ -7,7 +7,10 @@ use std::str::FromStr;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::{ConsistentHash, Rendezvous, RoundRobin, Scheme, Strategy};
+use super::{
+    Balanced, ConsistentHash, Rendezvous, RoundRobin, Scheme, Strategy, WeightedConsistentHash,
+    Zoned,
+};
 use crate::error::{Error, Invalid};
 use crate::worker::WORKER_NAME_BYTES_MAX;
 
@@ -19,6 +22,8 @@ const CLUSTER_DEFAULT: &str = "default";
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StrategyName {
+    /// [`Balanced`].
+    Balanced,
     /// [`RoundRobin`].
     RoundRobin,
     /// [`ConsistentHash`].
@@ -28,13 +33,20 @@ pub enum StrategyName {
     Rendezvous,
     /// [`Rendezvous`] on all cores; needs the feature `parallel`.
     RendezvousParallel,
+    /// [`WeightedConsistentHash`].
+    WeightedConsistentHash,
+    /// [`Zoned`].
+    Zoned,
 }
 
 impl StrategyName {
     /// All names, the default one first.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 7] = [
         Self::Rendezvous,
         Self::RendezvousParallel,
+        Self::Balanced,
+        Self::WeightedConsistentHash,
+        Self::Zoned,
         Self::ConsistentHash,
         Self::RoundRobin,
     ];
@@ -42,10 +54,13 @@ impl StrategyName {
     /// The name as settings and the command line have it.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Balanced => "balanced",
             Self::RoundRobin => "round-robin",
             Self::ConsistentHash => "consistent-hash",
             Self::Rendezvous => "rendezvous",
             Self::RendezvousParallel => "rendezvous-parallel",
+            Self::WeightedConsistentHash => "weighted-consistent-hash",
+            Self::Zoned => "zoned",
         }
     }
 }
@@ -131,17 +146,18 @@ impl FromStr for SchemeName {
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct StrategySettings {
     /// The strategy.
     pub name: StrategyName,
     /// Points on the ring per unit of weight, 1 to 10,000, by default 150.
-    /// More are more even and cost memory. Of `consistent-hash`.
+    /// More are more even and cost memory. Of `consistent-hash` and
+    /// `weighted-consistent-hash`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_nodes: Option<u32>,
     /// Gives an independent placement, by default 0. All members of a cluster
-    /// need the same. Of `consistent-hash`, and of `rendezvous` by the native
-    /// scheme.
+    /// need the same. Of all but `round-robin` and the schemes of other
+    /// systems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// How scores come about. Of `rendezvous`.
@@ -151,6 +167,24 @@ pub struct StrategySettings {
     /// scheme `rendezgo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// How far above its share a worker's load may be, 1.15 to 100, by default
+    /// 1.3; it may be as far below. Lower is more even and moves more. Of
+    /// `weighted-consistent-hash` and `zoned`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overload_threshold: Option<f64>,
+    /// From how many times the mean weight on a partition is extreme and
+    /// placed first, at least 1.5, by default 2. Of `weighted-consistent-hash`
+    /// and `zoned`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extreme_threshold: Option<f64>,
+    /// What a partition of weight 0 counts for, at least 1, by default 1. Of
+    /// `weighted-consistent-hash` and `zoned`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_weight: Option<i64>,
+    /// Whether equal weights are placed by the ring alone, by default true:
+    /// fast, but without the band. Of `weighted-consistent-hash`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_path: Option<bool>,
 }
 
 impl StrategySettings {
@@ -166,7 +200,10 @@ impl StrategySettings {
     pub fn build(&self) -> Result<Box<dyn Strategy>, Error> {
         self.refuse_foreign_options()?;
         Ok(match self.name {
+            StrategyName::Balanced => Box::new(Balanced::new().with_seed(self.seed.unwrap_or(0))),
             StrategyName::RoundRobin => Box::new(RoundRobin),
+            StrategyName::WeightedConsistentHash => Box::new(self.weighted_consistent_hash()),
+            StrategyName::Zoned => Box::new(self.zoned()),
             StrategyName::ConsistentHash => {
                 let mut ring = ConsistentHash::new().with_seed(self.seed.unwrap_or(0));
                 if let Some(virtual_nodes) = self.virtual_nodes {
@@ -188,9 +225,12 @@ impl StrategySettings {
     }
 
     fn refuse_foreign_options(&self) -> Result<(), Error> {
-        use StrategyName::{ConsistentHash, Rendezvous, RendezvousParallel};
-        let rendezvous = matches!(self.name, Rendezvous | RendezvousParallel);
-        let ring = self.name == ConsistentHash;
+        use StrategyName as Name;
+        let rendezvous = matches!(self.name, Name::Rendezvous | Name::RendezvousParallel);
+        let weighted = self.name == Name::WeightedConsistentHash;
+        let ring = weighted || self.name == Name::ConsistentHash;
+        let banded = weighted || self.name == Name::Zoned;
+        let seeded = ring || banded || self.name == Name::Balanced;
         let native = self
             .scheme
             .is_none_or(|scheme| scheme == SchemeName::Native);
@@ -198,8 +238,20 @@ impl StrategySettings {
         let options = [
             ("virtual_nodes", self.virtual_nodes.is_some(), ring),
             ("scheme", self.scheme.is_some(), rendezvous),
-            ("seed", self.seed.is_some(), ring || rendezvous && native),
+            ("seed", self.seed.is_some(), seeded || rendezvous && native),
             ("cluster", self.cluster.is_some(), rendezvous && rendezgo),
+            (
+                "overload_threshold",
+                self.overload_threshold.is_some(),
+                banded,
+            ),
+            (
+                "extreme_threshold",
+                self.extreme_threshold.is_some(),
+                banded,
+            ),
+            ("default_weight", self.default_weight.is_some(), banded),
+            ("fast_path", self.fast_path.is_some(), weighted),
         ];
         for (option, given, fits) in options {
             if !given || fits {
@@ -212,6 +264,39 @@ impl StrategySettings {
             return Err(Invalid::new("option", option, format!("is not one of {of}")).into());
         }
         Ok(())
+    }
+
+    fn weighted_consistent_hash(&self) -> WeightedConsistentHash {
+        let mut strategy = WeightedConsistentHash::new()
+            .with_seed(self.seed.unwrap_or(0))
+            .with_fast_path(self.fast_path.unwrap_or(true));
+        if let Some(virtual_nodes) = self.virtual_nodes {
+            strategy = strategy.with_virtual_nodes(virtual_nodes);
+        }
+        if let Some(threshold) = self.overload_threshold {
+            strategy = strategy.with_overload_threshold(threshold);
+        }
+        if let Some(threshold) = self.extreme_threshold {
+            strategy = strategy.with_extreme_threshold(threshold);
+        }
+        if let Some(weight) = self.default_weight {
+            strategy = strategy.with_default_weight(weight);
+        }
+        strategy
+    }
+
+    fn zoned(&self) -> Zoned {
+        let mut strategy = Zoned::new().with_seed(self.seed.unwrap_or(0));
+        if let Some(threshold) = self.overload_threshold {
+            strategy = strategy.with_overload_threshold(threshold);
+        }
+        if let Some(threshold) = self.extreme_threshold {
+            strategy = strategy.with_extreme_threshold(threshold);
+        }
+        if let Some(weight) = self.default_weight {
+            strategy = strategy.with_default_weight(weight);
+        }
+        strategy
     }
 
     fn scheme(&self) -> Result<Scheme, Error> {
@@ -240,6 +325,10 @@ struct Fields {
     seed: Option<u64>,
     scheme: Option<SchemeName>,
     cluster: Option<String>,
+    overload_threshold: Option<f64>,
+    extreme_threshold: Option<f64>,
+    default_weight: Option<i64>,
+    fast_path: Option<bool>,
 }
 
 impl<'de> Deserialize<'de> for StrategySettings {
@@ -265,6 +354,10 @@ impl<'de> Deserialize<'de> for StrategySettings {
                     seed: fields.seed,
                     scheme: fields.scheme,
                     cluster: fields.cluster,
+                    overload_threshold: fields.overload_threshold,
+                    extreme_threshold: fields.extreme_threshold,
+                    default_weight: fields.default_weight,
+                    fast_path: fields.fast_path,
                 })
             }
         }

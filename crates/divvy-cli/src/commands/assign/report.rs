@@ -5,13 +5,12 @@ use std::io::{self, Write};
 use divvy::{Assignment, Moves, Partition, Worker};
 
 use crate::bar::Scale;
+use crate::holding::Holding;
 use crate::natural;
 use crate::table::{Align, Table, Tone, counted};
-use crate::terminal::Terminal;
+use crate::terminal::{ROWS_MAX, Terminal};
 use crate::wrap::wrap;
 
-/// Most workers that a terminal gets to see unless asked for all.
-const ROWS_MAX: usize = 40;
 /// How many of the heaviest, and of the lightest, a shortened table shows.
 const ENDS: usize = ROWS_MAX / 2;
 
@@ -60,21 +59,14 @@ impl Report<'_> {
 
     /// All workers in natural order.
     fn lines(&self) -> Vec<Line<'_>> {
-        let loads = self.assignment.loads();
-        let eligible = || self.assignment.workers().iter().filter(|w| w.is_eligible());
-        let weight: f64 = eligible().map(Worker::weight).sum();
-        let mean = loads.iter().map(|&load| load as f64).sum::<f64>() / weight;
-        let ratio = |worker: &Worker, load: u64| match load {
-            0 => 0.0,
-            load => load as f64 / worker.weight() / mean,
-        };
-        let grouped = self.assignment.by_worker().into_iter().zip(&loads);
-        let mut lines: Vec<Line<'_>> = grouped
-            .map(|((worker, partitions), &load)| Line {
+        let holdings = Holding::all(self.assignment).into_iter();
+        let mut lines: Vec<Line<'_>> = holdings
+            .zip(self.assignment.by_worker())
+            .map(|(holding, (worker, partitions))| Line {
                 worker,
                 partitions,
-                load,
-                ratio: ratio(worker, load),
+                load: holding.load,
+                ratio: holding.ratio(),
             })
             .collect();
         lines.sort_by(|a, b| natural::compare(a.worker.id(), b.worker.id()));
@@ -84,7 +76,7 @@ impl Report<'_> {
     /// Keeps the heaviest and the lightest of too many for a terminal, and
     /// returns how many are left out.
     fn shorten(&self, lines: &mut Vec<Line<'_>>) -> usize {
-        if self.all || !self.terminal.interactive || lines.len() <= ROWS_MAX {
+        if self.all || self.terminal.fits(lines.len()) {
             return 0;
         }
         let left_out = lines.len() - 2 * ENDS;

@@ -1,4 +1,5 @@
-//! Collects what is logged as a warning while a closure runs.
+//! Collects what is logged while a closure runs.
+#![allow(dead_code, reason = "not every test looks at every level")]
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -29,17 +30,27 @@ impl<'a> MakeWriter<'a> for Lines {
 
 /// The warnings that `action` logs, a line each.
 pub(crate) fn warnings_of(action: impl FnOnce()) -> Vec<String> {
+    lines_of(tracing::Level::WARN, action)
+}
+
+/// What `action` logs at DEBUG, a line each.
+pub(crate) fn debug_lines_of(action: impl FnOnce()) -> Vec<String> {
+    lines_of(tracing::Level::DEBUG, action)
+}
+
+fn lines_of(level: tracing::Level, action: impl FnOnce()) -> Vec<String> {
     let lines = Lines::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(lines.clone())
         .with_ansi(false)
-        .with_max_level(tracing::Level::WARN)
+        .with_max_level(level)
         .finish();
     tracing::subscriber::with_default(subscriber, action);
     let bytes = lines.0.lock().unwrap().clone();
-    String::from_utf8(bytes)
-        .unwrap()
-        .lines()
+    let text = String::from_utf8(bytes).unwrap();
+    let wanted = level.as_str();
+    text.lines()
+        .filter(|line| line.contains(wanted))
         .map(str::to_owned)
         .collect()
 }

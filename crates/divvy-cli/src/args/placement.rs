@@ -1,0 +1,117 @@
+//! What `assign`, `explain` and `plan` share: who takes part, what is placed,
+//! and by which strategy.
+
+use divvy::{
+    EXTREME_THRESHOLD_MIN, Invalid, OVERLOAD_THRESHOLD_MAX, SchemeName, StrategyName,
+    VIRTUAL_NODES_MAX,
+};
+
+/// The narrowest band that the library keeps: its smallest overload threshold
+/// less 1, which in binary is not the number that people write.
+const BAND_MIN: f64 = 0.15;
+/// Under which the help lists the options of strategies.
+const HEADING: &str = "Options of strategies";
+
+/// What the commands that place share.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlacementArgs {
+    /// Who takes part: a count, ids with weights, or a file
+    #[arg(
+        long,
+        value_name = "N|ID[=WEIGHT],...|@FILE",
+        allow_negative_numbers = true,
+        display_order = 1
+    )]
+    pub(crate) workers: Option<String>,
+    /// What there is to place: a count, groups with counts, or a file
+    #[arg(
+        long,
+        value_name = "N|GROUP:N,...|@FILE",
+        allow_negative_numbers = true,
+        display_order = 2
+    )]
+    pub(crate) partitions: Option<String>,
+    /// The assignment in force: what `assign --json` or `plan --json` printed
+    #[arg(long, value_name = "@FILE", display_order = 3)]
+    pub(crate) previous: Option<String>,
+    /// rendezvous, rendezvous-parallel, balanced, weighted-consistent-hash, zoned, consistent-hash
+    /// or round-robin
+    #[arg(long, value_name = "NAME", default_value_t, display_order = 4)]
+    pub(crate) strategy: StrategyName,
+    #[command(flatten)]
+    pub(crate) options: OptionArgs,
+}
+
+/// The options of strategies. Whether one belongs to the chosen strategy is
+/// the library's to say.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OptionArgs {
+    /// How far from its share a load may be: 0.3, the default, allows 0.7 to 1.3 times the share;
+    /// of weighted-consistent-hash and zoned
+    #[arg(long, value_name = "F", value_parser = band, allow_hyphen_values = true, help_heading = HEADING)]
+    pub(crate) band: Option<f64>,
+    /// From how many times the mean weight on a partition is placed first and spread, by default
+    /// 2; of weighted-consistent-hash and zoned
+    #[arg(long, value_name = "F", value_parser = extreme, allow_hyphen_values = true, help_heading = HEADING)]
+    pub(crate) extreme: Option<f64>,
+    /// What a partition of weight 0 or none counts for, by default 1; of weighted-consistent-hash
+    /// and zoned
+    #[arg(long, value_name = "N", value_parser = default_weight, allow_negative_numbers = true, help_heading = HEADING)]
+    pub(crate) default_weight: Option<i64>,
+    /// Keep the band for equal weights too, which go by the ring alone otherwise; of
+    /// weighted-consistent-hash
+    #[arg(long, help_heading = HEADING)]
+    pub(crate) no_fast_path: bool,
+    /// Points on the ring per unit of weight, by default 150; of consistent-hash and
+    /// weighted-consistent-hash
+    #[arg(long, value_name = "N", value_parser = virtual_nodes, allow_negative_numbers = true, help_heading = HEADING)]
+    pub(crate) virtual_nodes: Option<u32>,
+    /// Gives an independent placement, by default 0; of all but round-robin
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true, help_heading = HEADING)]
+    pub(crate) seed: Option<u64>,
+    /// How scores come about: native, cruster or rendezgo; of rendezvous
+    #[arg(long, value_name = "SCHEME", help_heading = HEADING)]
+    pub(crate) scheme: Option<SchemeName>,
+    /// The cluster that the workers belong to; of the scheme rendezgo
+    #[arg(long, value_name = "NAME", help_heading = HEADING)]
+    pub(crate) cluster: Option<String>,
+}
+
+/// What is a number and not below 0; the library corrects what is out of
+/// bounds all the same and warns.
+fn band(text: &str) -> Result<f64, Invalid> {
+    let rule = || {
+        let max = OVERLOAD_THRESHOLD_MAX - 1.0;
+        format!("must be a number in {BAND_MIN}..={max}")
+    };
+    positive(text).ok_or_else(|| Invalid::new("band", text, rule()))
+}
+
+fn extreme(text: &str) -> Result<f64, Invalid> {
+    let rule = || format!("must be a number of at least {EXTREME_THRESHOLD_MIN}");
+    positive(text).ok_or_else(|| Invalid::new("extreme threshold", text, rule()))
+}
+
+fn positive(text: &str) -> Option<f64> {
+    let number: f64 = text.parse().ok()?;
+    (number.is_finite() && number.is_sign_positive()).then_some(number)
+}
+
+fn default_weight(text: &str) -> Result<i64, Invalid> {
+    let rule = || format!("must be a whole number in 1..={}", i64::MAX);
+    let number = text.parse().ok().filter(|&number: &i64| number >= 0);
+    number.ok_or_else(|| Invalid::new("default weight", text, rule()))
+}
+
+fn seed(text: &str) -> Result<u64, Invalid> {
+    let rule = || format!("must be a whole number in 0..={}", u64::MAX);
+    let number = text.parse().ok();
+    number.ok_or_else(|| Invalid::new("seed", text, rule()))
+}
+
+/// What fits the type; the library corrects what is out of bounds and warns.
+fn virtual_nodes(text: &str) -> Result<u32, Invalid> {
+    let rule = || format!("must be a whole number in 1..={VIRTUAL_NODES_MAX}");
+    let number = text.parse().ok();
+    number.ok_or_else(|| Invalid::new("virtual nodes", text, rule()))
+}
