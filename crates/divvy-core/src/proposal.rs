@@ -90,6 +90,19 @@ impl Interned {
         }
     }
 
+    /// The partitions that nobody who may own them owns.
+    pub(crate) fn unowned(&self) -> Vec<u32> {
+        let is_unowned = |&owner: &u32| match self.slots.get(owner as usize) {
+            Some(slot) => !slot.is_eligible(),
+            None => true,
+        };
+        let owned = (0..).zip(&self.previous);
+        owned
+            .filter(|(_, owner)| is_unowned(owner))
+            .map(|(partition, _)| partition)
+            .collect()
+    }
+
     /// The problem by weight.
     pub(crate) fn problem(&self) -> Problem<'_> {
         // A weight of 1 each spares the planner a pass over memory.

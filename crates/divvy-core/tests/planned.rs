@@ -410,11 +410,9 @@ fn a_plan_document_is_the_start_of_the_next_plan() {
     let six = Workers::numbered("w", 6).unwrap();
     let proposal = strategy.propose(&six, &partitions, Some(&before)).unwrap();
     let json = PlanDocument::new(strategy.name(), &before, &proposal).to_json();
-    let read = AssignmentDocument::from_json(&json)
-        .unwrap()
-        .assignment()
-        .unwrap();
-    assert_eq!(read, proposal.assignment);
+    let read = AssignmentDocument::from_json(&json).unwrap();
+    assert_eq!(read.strategy(), Some("weighted-consistent-hash"));
+    assert_eq!(read.assignment().unwrap(), proposal.assignment);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["format"], 1);
     assert_eq!(value["moves"], proposal.changes.len());

@@ -160,7 +160,11 @@ impl AssignmentDocument {
         }
         if envelope.after.is_some() {
             let plan: Plan = serde_json::from_str(json).map_err(read)?;
-            return Ok(plan.after.into());
+            let strategy = plan.strategy;
+            return Ok(Self {
+                strategy,
+                ..plan.after.into()
+            });
         }
         serde_json::from_str(json).map_err(read)
     }
@@ -250,6 +254,7 @@ struct Envelope {
 /// Of a plan, the assignment that it ends in.
 #[derive(Deserialize)]
 struct Plan {
+    strategy: Option<String>,
     after: After,
 }
 

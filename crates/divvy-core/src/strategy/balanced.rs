@@ -75,7 +75,7 @@ impl Strategy for Balanced {
     ) -> Result<Proposal, Error> {
         workers.eligible()?;
         let interned = Interned::new(workers, partitions, previous);
-        let preferred = rendezvous_preference(workers, partitions, self.seed)?;
+        let preferred = rendezvous_preference(workers, partitions, &interned, self.seed)?;
         let plan = plan::balanced(&interned.problem(), preferred)
             .map_err(|error| error_of(error, workers))?;
         interned.proposal(workers, partitions, previous, plan)

@@ -3,8 +3,9 @@
 use super::rendezvous::Chooser;
 use crate::error::{Error, Invalid};
 use crate::explain::Explanation;
-use crate::plan::{PlanError, Reason};
-use crate::proposal::Proposal;
+use crate::partition::Partitions;
+use crate::plan::{NONE, PlanError, Reason};
+use crate::proposal::{Interned, Proposal};
 use crate::worker::{Veto, Workers};
 
 /// The planner's errors in terms of names. The sets have been checked when
@@ -78,11 +79,28 @@ fn veto_of(reason: Reason) -> Veto {
 }
 
 /// By rendezvous, the worker that a partition of the given index prefers.
+///
+/// Those without an owner are certain to be asked for and are placed in one
+/// go; the others one by one, when the planner frees them.
 pub(super) fn rendezvous_preference<'a>(
     workers: &Workers,
-    partitions: &'a crate::Partitions,
+    partitions: &'a Partitions,
+    interned: &Interned,
     seed: u64,
 ) -> Result<impl FnMut(u32) -> u32 + use<'a>, Error> {
     let mut chooser = Chooser::new(workers, seed)?;
-    Ok(move |partition: u32| chooser.choose(partitions.as_slice()[partition as usize].as_str()))
+    let name = move |partition: u32| partitions.as_slice()[partition as usize].as_str();
+    let unowned = interned.unowned();
+    let mut chosen = Vec::new();
+    if !unowned.is_empty() {
+        chosen = vec![NONE; partitions.len()];
+        let owners = chooser.choose_all(unowned.iter().map(|&partition| name(partition)));
+        for (partition, owner) in unowned.into_iter().zip(owners) {
+            chosen[partition as usize] = owner;
+        }
+    }
+    Ok(move |partition: u32| match chosen.get(partition as usize) {
+        Some(&owner) if owner != NONE => owner,
+        _ => chooser.choose(name(partition)),
+    })
 }

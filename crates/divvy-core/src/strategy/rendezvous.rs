@@ -199,6 +199,18 @@ impl Chooser {
         })
     }
 
+    /// The indices of the workers that own the partitions with these text
+    /// forms.
+    pub(super) fn choose_all<'a>(&self, partitions: impl Iterator<Item = &'a str>) -> Vec<u32> {
+        let hash = |partition: &str| hash::bytes64(partition.as_bytes(), self.seed);
+        let keys: Vec<u64> = partitions.map(hash).collect();
+        let mut found = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(PIECE) {
+            self.field.winners(keys, &mut found);
+        }
+        found.into_iter().map(|winner| winner.number).collect()
+    }
+
     /// The index of the worker that owns the partition with this text form.
     pub(super) fn choose(&mut self, partition: &str) -> u32 {
         let key = hash::bytes64(partition.as_bytes(), self.seed);

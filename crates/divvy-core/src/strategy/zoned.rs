@@ -99,7 +99,7 @@ impl Strategy for Zoned {
         workers.eligible()?;
         let partitions = &partitions.with_default_weight(self.thresholds.default_weight())?;
         let interned = Interned::new(workers, partitions, previous);
-        let preferred = rendezvous_preference(workers, partitions, self.seed)?;
+        let preferred = rendezvous_preference(workers, partitions, &interned, self.seed)?;
         let plan = if interned.is_even {
             plan::zoned(&interned.problem(), preferred)
         } else {
