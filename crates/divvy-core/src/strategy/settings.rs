@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::weighted_consistent_hash::Thresholds;
 use super::{
     Balanced, ConsistentHash, Rendezvous, RoundRobin, Scheme, Strategy, WeightedConsistentHash,
     Zoned,
@@ -267,36 +268,34 @@ impl StrategySettings {
     }
 
     fn weighted_consistent_hash(&self) -> WeightedConsistentHash {
-        let mut strategy = WeightedConsistentHash::new()
+        let strategy = WeightedConsistentHash::new()
+            .with_thresholds(self.thresholds())
             .with_seed(self.seed.unwrap_or(0))
             .with_fast_path(self.fast_path.unwrap_or(true));
-        if let Some(virtual_nodes) = self.virtual_nodes {
-            strategy = strategy.with_virtual_nodes(virtual_nodes);
+        match self.virtual_nodes {
+            Some(virtual_nodes) => strategy.with_virtual_nodes(virtual_nodes),
+            None => strategy,
         }
-        if let Some(threshold) = self.overload_threshold {
-            strategy = strategy.with_overload_threshold(threshold);
-        }
-        if let Some(threshold) = self.extreme_threshold {
-            strategy = strategy.with_extreme_threshold(threshold);
-        }
-        if let Some(weight) = self.default_weight {
-            strategy = strategy.with_default_weight(weight);
-        }
-        strategy
     }
 
     fn zoned(&self) -> Zoned {
-        let mut strategy = Zoned::new().with_seed(self.seed.unwrap_or(0));
+        Zoned::new()
+            .with_thresholds(self.thresholds())
+            .with_seed(self.seed.unwrap_or(0))
+    }
+
+    fn thresholds(&self) -> Thresholds {
+        let mut thresholds = Thresholds::default();
         if let Some(threshold) = self.overload_threshold {
-            strategy = strategy.with_overload_threshold(threshold);
+            thresholds.set_overload(threshold);
         }
         if let Some(threshold) = self.extreme_threshold {
-            strategy = strategy.with_extreme_threshold(threshold);
+            thresholds.set_extreme(threshold);
         }
         if let Some(weight) = self.default_weight {
-            strategy = strategy.with_default_weight(weight);
+            thresholds.set_default_weight(weight);
         }
-        strategy
+        thresholds
     }
 
     fn scheme(&self) -> Result<Scheme, Error> {

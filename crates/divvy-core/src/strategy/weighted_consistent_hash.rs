@@ -132,6 +132,10 @@ impl WeightedConsistentHash {
         Self { fast_path, ..self }
     }
 
+    pub(super) fn with_thresholds(self, thresholds: Thresholds) -> Self {
+        Self { thresholds, ..self }
+    }
+
     fn plan(
         &self,
         workers: &Workers,

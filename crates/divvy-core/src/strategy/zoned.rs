@@ -54,6 +54,10 @@ impl Zoned {
         Self { seed, ..self }
     }
 
+    pub(super) fn with_thresholds(self, thresholds: Thresholds) -> Self {
+        Self { thresholds, ..self }
+    }
+
     /// As
     /// [`WeightedConsistentHash::with_overload_threshold`](super::WeightedConsistentHash::with_overload_threshold).
     pub fn with_overload_threshold(mut self, threshold: f64) -> Self {
