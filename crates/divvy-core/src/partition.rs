@@ -187,6 +187,31 @@ impl FromStr for Partition {
 pub struct Partitions {
     sorted: Arc<[Partition]>,
     default_weight: u64,
+    weights: Weights,
+}
+
+/// What is known of all weights together, so that nobody has to look again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Weights {
+    /// How many have none of their own.
+    without: usize,
+    /// The sum of the others'.
+    sum: u128,
+    /// Whether all are the same.
+    same: bool,
+}
+
+impl Weights {
+    fn of(partitions: &[Partition]) -> Self {
+        let weight = |partition: &Partition| u128::from(partition.weight.unsigned_abs());
+        Self {
+            without: partitions.iter().filter(|p| p.weight == 0).count(),
+            sum: partitions.iter().map(weight).sum(),
+            same: partitions
+                .windows(2)
+                .all(|pair| pair[0].weight == pair[1].weight),
+        }
+    }
 }
 
 impl Partitions {
@@ -205,6 +230,7 @@ impl Partitions {
             return Err(Invalid::new("partition", &pair[0], "is given twice").into());
         }
         let set = Self {
+            weights: Weights::of(&sorted),
             sorted: sorted.into(),
             default_weight: PARTITION_WEIGHT_DEFAULT,
         };
@@ -218,21 +244,19 @@ impl Partitions {
             return Err(Invalid::new("default weight", weight, "must be at least 1").into());
         }
         let set = Self {
-            sorted: self.sorted.clone(),
             default_weight: weight,
+            ..self.clone()
         };
         set.checked()
     }
 
     /// Every sum of loads fits, or there is no set.
     fn checked(self) -> Result<Self, Error> {
-        let total = self.loads().try_fold(0u64, |sum, load| {
-            sum.checked_add(load)
-                .filter(|&sum| i64::try_from(sum).is_ok())
-        });
-        if total.is_none() {
-            let rule = format!("all weights together must not exceed {}", i64::MAX);
-            return Err(Invalid::new("partition weight", "sum", rule).into());
+        let Weights { without, sum, .. } = self.weights;
+        let total = sum + without as u128 * u128::from(self.default_weight);
+        if i64::try_from(total).is_err() {
+            let rule = format!("all together must not exceed {}", i64::MAX);
+            return Err(Invalid::new("sum of partition weights", total, rule).into());
         }
         Ok(self)
     }
@@ -316,6 +340,13 @@ impl Partitions {
     /// What a partition of weight 0 counts for.
     pub fn default_weight(&self) -> u64 {
         self.default_weight
+    }
+
+    /// Whether all partitions count for the same.
+    pub(crate) fn is_even(&self) -> bool {
+        let mut loads = self.loads();
+        let first = loads.next();
+        self.weights.same || loads.all(|load| Some(load) == first)
     }
 
     /// What each partition counts for, by index: its weight, or the default

@@ -84,7 +84,7 @@ impl Interned {
         let loads: Vec<u64> = partitions.loads().collect();
         Self {
             slots: slots(workers),
-            is_even: loads.windows(2).all(|pair| pair[0] == pair[1]),
+            is_even: partitions.is_even(),
             loads,
             previous: previous_owners(workers, partitions, previous),
         }

@@ -47,7 +47,7 @@ fn bad_partition_weights_are_refused() {
     assert!(Partitions::new([heavy("a").unwrap()]).is_ok());
     let text = message(Partitions::new([heavy("a").unwrap(), heavy("b").unwrap()]));
     assert!(
-        text.contains("all weights together must not exceed 9223372036854775807"),
+        text.contains("all together must not exceed 9223372036854775807"),
         "{text}"
     );
     let light = Partition::new(["b"]).unwrap();

@@ -8,7 +8,7 @@ use crate::explain::Explanation;
 use crate::partition::{PARTITION_WEIGHT_DEFAULT, Partitions};
 use crate::plan::{self, Band, Plan, Reason};
 use crate::proposal::{Interned, Proposal};
-use crate::worker::Workers;
+use crate::worker::{Worker, Workers};
 
 /// How far above its share a worker's load may be, unless chosen otherwise.
 pub const OVERLOAD_THRESHOLD_DEFAULT: f64 = 1.3;
@@ -213,12 +213,8 @@ impl Strategy for WeightedConsistentHash {
 
 /// Whether the ring alone does: equal weights, and no limits to keep.
 fn is_plain(workers: &Workers, partitions: &Partitions) -> bool {
-    let mut loads = partitions.loads();
-    let first = loads.next();
-    workers
-        .iter()
-        .all(|worker| worker.max_partitions().is_none())
-        && loads.all(|load| Some(load) == first)
+    let has_cap = |worker: &Worker| worker.max_partitions().is_some();
+    partitions.is_even() && !workers.iter().any(has_cap)
 }
 
 /// One line per plan, however many partitions did not fit where they hash to.
