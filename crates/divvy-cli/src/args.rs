@@ -9,7 +9,7 @@ use divvy::{Invalid, KeyScheme};
 mod help;
 mod placement;
 
-pub(crate) use placement::PlacementArgs;
+pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 
 /// divvy divides partitions of work among workers: fairly, with few moves, one owner each.
 #[derive(Debug, Parser)]

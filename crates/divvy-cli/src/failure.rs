@@ -15,6 +15,9 @@ const CODE_USAGE: u8 = 2;
 pub(crate) enum Failure {
     /// What was asked for could not be done: exit code 1.
     Failed(anyhow::Error),
+    /// The result could not be written to stdout: exit code 1, unless its
+    /// reader went away.
+    Output(io::Error),
     /// What was typed breaks a rule, which the message names: exit code 2.
     Usage(String),
 }
@@ -40,18 +43,22 @@ impl Failure {
 
     /// Writing the result failed.
     pub(crate) fn output(error: io::Error) -> Self {
-        Self::Failed(anyhow::Error::new(error).context("standard output"))
+        Self::Output(error)
     }
 
     /// Tells the user in one line on stderr, and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         let (code, message) = match self {
-            Self::Failed(error) if is_broken_pipe(error) => return ExitCode::SUCCESS,
-            Self::Failed(error) => (CODE_FAILED, format!("{error:#}")),
+            // Who reads us, as `head` does, has what it wanted.
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                return ExitCode::SUCCESS;
+            }
+            Self::Output(error) => (CODE_FAILED, format!("standard output: {}", plain(error))),
+            Self::Failed(error) => (CODE_FAILED, told(error)),
             Self::Usage(message) => (CODE_USAGE, message.clone()),
         };
         // Where stderr is gone there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "divvy: {}", terminal::printable(&message));
+        let _ = writeln!(io::stderr(), "divvy: {}", terminal::message(&message));
         ExitCode::from(code)
     }
 }
@@ -65,10 +72,23 @@ impl From<divvy::Error> for Failure {
     }
 }
 
-/// Whether the reader of our output went away, as `head` does: it has what it
-/// wanted.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+/// An error with what it comes from.
+fn told(error: &anyhow::Error) -> String {
+    let causes = error.chain().map(|cause| match cause.downcast_ref() {
+        Some(error) => plain(error),
+        None => cause.to_string(),
+    });
+    causes.collect::<Vec<_>>().join(": ")
+}
+
+/// What the system says, without the number that it has for it.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    let number = error
+        .raw_os_error()
+        .map(|code| format!(" (os error {code})"));
+    match number.and_then(|number| text.strip_suffix(&number)) {
+        Some(text) => text.to_owned(),
+        None => text,
+    }
 }

@@ -4,12 +4,14 @@ mod change;
 mod count;
 mod csv;
 mod file;
+mod json;
 mod list;
 mod option;
 mod partitions;
 mod previous;
 mod row;
 mod workers;
+mod yaml;
 
 pub(crate) use change::Change;
 pub(crate) use option::{band_width, strategy};
@@ -18,6 +20,7 @@ use divvy::{Assignment, Partitions, Workers};
 
 use crate::args::PlacementArgs;
 use crate::failure::Failure;
+use previous::Previous;
 
 /// The sets as far as they were given.
 ///
@@ -26,24 +29,31 @@ use crate::failure::Failure;
 pub(crate) struct Given {
     workers: Option<Workers>,
     partitions: Option<Partitions>,
-    previous: Option<Assignment>,
+    previous: Option<Previous>,
 }
 
 impl Given {
     pub(crate) fn read(args: &PlacementArgs) -> Result<Self, Failure> {
-        let workers = args.workers.as_deref().map(workers::workers).transpose()?;
+        let workers = args.workers.as_deref();
+        let workers = workers.map(|text| workers::workers("--workers", text));
+        let workers = workers.transpose()?;
         let partitions = args.partitions.as_deref();
         let partitions = partitions.map(partitions::partitions).transpose()?;
         Ok(Self {
             workers,
             partitions,
-            previous: previous::previous(args.previous.as_deref())?,
+            previous: Previous::read(args.previous.as_deref())?,
         })
     }
 
     /// The assignment in force.
     pub(crate) fn previous(&self) -> Option<&Assignment> {
-        self.previous.as_ref()
+        self.previous.as_ref().map(|previous| &previous.assignment)
+    }
+
+    /// The strategy that made the assignment in force, where that is told.
+    pub(crate) fn previous_strategy(&self) -> Option<&str> {
+        self.previous.as_ref()?.strategy.as_deref()
     }
 
     /// Whether workers were named, and not only by the previous assignment.

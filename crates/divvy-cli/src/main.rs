@@ -14,18 +14,17 @@ mod input;
 mod natural;
 mod plot;
 mod preview;
+mod refusal;
 mod spinner;
 mod table;
 mod terminal;
 mod warnings;
 mod wrap;
 
-use std::error::Error as _;
 use std::io::{self, BufWriter, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use clap::error::ErrorKind;
 
 use crate::args::{Args, Command};
 use crate::failure::Failure;
@@ -33,7 +32,7 @@ use crate::failure::Failure;
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return refuse(&error),
+        Err(error) => return refusal::report(error),
     };
     warnings::install(args.verbose);
     match run(&args.command) {
@@ -51,15 +50,4 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Explain(args) => commands::explain::run(args, &mut out)?,
     }
     out.flush().map_err(Failure::output)
-}
-
-/// Prints what clap has to say, which may be the help that was asked for.
-fn refuse(error: &clap::Error) -> ExitCode {
-    // A bad value is told in one line: the parsers name field, value and bound.
-    if let (ErrorKind::ValueValidation, Some(reason)) = (error.kind(), error.source()) {
-        return Failure::Usage(reason.to_string()).report();
-    }
-    // A reader that has gone away, as in `divvy --help | head -1`, is no error.
-    let _ = error.print();
-    ExitCode::from(error.exit_code() as u8)
 }

@@ -11,6 +11,11 @@ const WIDTH_MIN: usize = 40;
 /// Most rows of a table that a terminal gets to see unless asked for all.
 pub(crate) const ROWS_MAX: usize = 40;
 
+/// Most characters of a message.
+const MESSAGE_CHARS_MAX: usize = 600;
+/// Most characters of a value that a message repeats.
+const EXCERPT_CHARS_MAX: usize = 60;
+
 /// Where and how a result is printed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal {
@@ -55,20 +60,76 @@ fn colour_is_welcome() -> bool {
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// `text` on one line and without anything that a terminal would act on.
+/// `text` on one line and without anything that a terminal would act on, or
+/// that would show it as something else.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
+    if !text.contains(|c: char| c.is_control() || is_invisible(c)) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() {
             shown.extend(c.escape_debug());
+        } else if is_invisible(c) {
+            shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
         }
     }
     Cow::Owned(shown)
+}
+
+/// What has no shape of its own but changes how others are shown: marks of
+/// direction, line separators, spaces without width. Joiners are not among
+/// them, for scripts and emoji need them.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{061c}'
+            | '\u{200b}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}'
+    )
+}
+
+/// A message: printable, and of a length that a log and a reader can bear.
+pub(crate) fn message(text: &str) -> String {
+    // Twice, for what is escaped gets longer.
+    let shown = shortened(text, MESSAGE_CHARS_MAX);
+    let shown = printable(&shown);
+    shortened(&shown, MESSAGE_CHARS_MAX).into_owned()
+}
+
+/// A value as a message repeats it.
+pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
+    shortened(text, EXCERPT_CHARS_MAX)
+}
+
+/// `text` with at most so many characters: where there are more, some in the
+/// middle are left out. Messages begin with what they are about and end with
+/// the rule.
+pub(crate) fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
+    let tail = chars_max / 3;
+    let head = chars_max.saturating_sub(tail + 1);
+    // Most texts are short enough, and no more is looked at of one that is not.
+    if text.char_indices().nth(chars_max).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let start = text
+        .char_indices()
+        .nth(head)
+        .map_or(text.len(), |(at, _)| at);
+    let end = match tail {
+        0 => text.len(),
+        tail => text
+            .char_indices()
+            .nth_back(tail - 1)
+            .map_or(0, |(at, _)| at),
+    };
+    Cow::Owned(format!("{}…{}", &text[..start], &text[end..]))
 }
 
 #[cfg(test)]
@@ -79,5 +140,26 @@ mod tests {
     fn nothing_that_a_terminal_acts_on_is_printed() {
         assert_eq!(printable("käse:17"), "käse:17");
         assert_eq!(printable("a\nb\u{1b}[31m"), "a\\nb\\u{1b}[31m");
+    }
+
+    #[test]
+    fn nothing_invisible_changes_how_a_name_is_shown() {
+        for c in "\u{202a}\u{202e}\u{2066}\u{2069}\u{200e}\u{200f}\u{61c}\u{feff}\u{2028}".chars() {
+            let expected = format!("a\\u{{{:x}}}b", c as u32);
+            assert_eq!(printable(&format!("a{c}b")), expected);
+        }
+        let joined = "می\u{200c}خواهم";
+        assert_eq!(printable(joined), joined);
+    }
+
+    #[test]
+    fn a_long_text_keeps_both_ends() {
+        assert_eq!(shortened("short", 5), "short");
+        assert_eq!(shortened("abcdefghij", 7), "abcd…ij");
+        assert_eq!(shortened("äöüäöüäöüä", 7), "äöüä…üä");
+        for length in [0, 599, 600, 601, 1_000_000] {
+            let shown = message(&"\u{1b}".repeat(length));
+            assert!(shown.chars().count() <= MESSAGE_CHARS_MAX, "{length}");
+        }
     }
 }

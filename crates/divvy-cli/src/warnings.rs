@@ -17,6 +17,8 @@ pub(crate) fn install(verbose: bool) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(io::stderr)
+        // What cannot be told is not worth a panic: the result matters more.
+        .log_internal_errors(false)
         // The subscriber's own colours need a feature; this one brings its own.
         .with_ansi(false)
         .event_format(OneLine {
@@ -54,7 +56,7 @@ where
         } else {
             write!(writer, "{name}: ")?;
         }
-        writeln!(writer, "{}", terminal::printable(&message.0))
+        writeln!(writer, "{}", terminal::message(&message.0))
     }
 }
 

@@ -74,10 +74,11 @@ pub use partition::{
 pub use plan::{Cause, Certificate, Reason};
 pub use proposal::{Change, PlanDocument, Proposal, Rejected};
 pub use strategy::{
-    Balanced, CRUSTER_WEIGHT_MAX, ConsistentHash, EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MIN,
-    LiveRendezvous, OVERLOAD_THRESHOLD_DEFAULT, OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN,
-    RING_POINTS_MAX, Rendezvous, Ring, RoundRobin, Scheme, SchemeName, Strategy, StrategyName,
-    StrategySettings, VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX, WeightedConsistentHash, Zoned,
+    Balanced, CRUSTER_WEIGHT_MAX, ConsistentHash, EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MAX,
+    EXTREME_THRESHOLD_MIN, LiveRendezvous, OVERLOAD_THRESHOLD_DEFAULT, OVERLOAD_THRESHOLD_MAX,
+    OVERLOAD_THRESHOLD_MIN, RING_POINTS_MAX, Rendezvous, Ring, RoundRobin, Scheme, SchemeName,
+    Strategy, StrategyName, StrategySettings, VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX,
+    WeightedConsistentHash, Zoned,
 };
 pub use worker::{
     Health, Veto, WORKER_NAME_BYTES_MAX, WORKER_WEIGHT_DEFAULT, WORKER_WEIGHT_MAX,

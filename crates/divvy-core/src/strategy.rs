@@ -17,8 +17,9 @@ pub use ring::{RING_POINTS_MAX, Ring};
 pub use round_robin::RoundRobin;
 pub use settings::{SchemeName, StrategyName, StrategySettings};
 pub use weighted_consistent_hash::{
-    EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MIN, OVERLOAD_THRESHOLD_DEFAULT,
-    OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN, WeightedConsistentHash,
+    EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MAX, EXTREME_THRESHOLD_MIN,
+    OVERLOAD_THRESHOLD_DEFAULT, OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN,
+    WeightedConsistentHash,
 };
 pub use zoned::Zoned;
 

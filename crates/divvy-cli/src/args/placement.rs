@@ -8,7 +8,7 @@ use divvy::{
 
 /// The narrowest band that the library keeps: its smallest overload threshold
 /// less 1, which in binary is not the number that people write.
-const BAND_MIN: f64 = 0.15;
+pub(crate) const BAND_MIN: f64 = 0.15;
 /// Under which the help lists the options of strategies.
 const HEADING: &str = "Options of strategies";
 
@@ -77,8 +77,8 @@ pub(crate) struct OptionArgs {
     pub(crate) cluster: Option<String>,
 }
 
-/// What is a number and not below 0; the library corrects what is out of
-/// bounds all the same and warns.
+/// What is a number and not below 0; what is out of bounds all the same is
+/// corrected later, with a warning.
 fn band(text: &str) -> Result<f64, Invalid> {
     let rule = || {
         let max = OVERLOAD_THRESHOLD_MAX - 1.0;

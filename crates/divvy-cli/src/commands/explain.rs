@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::input::{self, Given};
 use crate::spinner::Spinner;
 use crate::table::{Align, Table, Tone};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, printable};
 use crate::wrap::wrap;
 
 /// Rows of the table unless another number is chosen.
@@ -67,7 +67,8 @@ fn write(
     writeln!(
         out,
         "{} belongs to {}",
-        explanation.partition, explanation.owner
+        printable(&explanation.partition),
+        printable(&explanation.owner)
     )?;
     writeln!(out)?;
     let ranking = &explanation.ranking;
@@ -83,7 +84,8 @@ fn write(
         writeln!(out)?;
     }
     let width = terminal.width.min(SENTENCE_WIDTH_MAX);
-    for line in wrap(explanation.method.split_whitespace(), "", width) {
+    let method = printable(&explanation.method);
+    for line in wrap(method.split_whitespace(), "", width) {
         writeln!(out, "{line}")?;
     }
     Ok(())

@@ -15,7 +15,7 @@ use crate::input::{self, Change, Given};
 use crate::plot;
 use crate::preview::Preview;
 use crate::spinner::Spinner;
-use crate::terminal::Terminal;
+use crate::terminal::{self, Terminal};
 use report::Report;
 
 pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
@@ -36,6 +36,9 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
         tracing::warn!(
             "--workers is not used: --previous says who there is, --to who there will be"
         );
+    }
+    if let Some(other) = given.previous_strategy() {
+        warn_of_another(other, args.placement.strategy);
     }
     let proposal = strategy.propose(&target, &partitions, Some(&before))?;
     let before = reweighed(before, proposal.assignment.partitions())?;
@@ -80,6 +83,25 @@ fn first(
         ));
     }
     Ok(strategy.assign(&given.workers()?, partitions, None)?)
+}
+
+/// Says that what is planned from was made by another strategy, where it may
+/// have placed otherwise.
+fn warn_of_another(made_by: &str, used: StrategyName) {
+    let placement = |name| match name {
+        StrategyName::RendezvousParallel => StrategyName::Rendezvous,
+        name => name,
+    };
+    let same = made_by
+        .parse()
+        .is_ok_and(|made_by| placement(made_by) == placement(used));
+    if !same {
+        tracing::warn!(
+            "--previous was made by the strategy {}, this plan is by {used}: what moves may be \
+             due to that",
+            terminal::excerpt(made_by)
+        );
+    }
 }
 
 /// The same assignment with the weights that partitions have now: what there

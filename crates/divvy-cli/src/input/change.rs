@@ -37,7 +37,7 @@ impl Change {
                 let rule = "names all workers, so it goes without --add and --remove";
                 Err(Failure::usage("option", "--to", rule))
             }
-            Some(to) => Ok(Self::To(workers::workers(to)?)),
+            Some(to) => Ok(Self::To(workers::workers("--to", to)?)),
             None if !by => Ok(Self::None),
             None => Ok(Self::By {
                 add: args.add.clone(),

@@ -3,16 +3,22 @@
 use csv::{ReaderBuilder, StringRecord, Trim};
 
 use super::file::Fault;
-use super::row::{Row, field_named};
+use super::row::{Field, Row, field_named, names};
+use crate::terminal;
+
+/// Most cells of a line: what the widest sheet of a spreadsheet has.
+const CELLS_MAX: usize = 16_384;
 
 /// Reads the rows below the header and hands each to `keep`.
 pub(super) fn read(
     text: &str,
-    fields: &[&'static str],
+    fields: &[Field],
     mut keep: impl FnMut(&Row<'_>) -> Result<(), String>,
 ) -> Result<(), Fault> {
+    let separator = separator(text);
+    check_width(text, separator)?;
     let mut reader = ReaderBuilder::new()
-        .delimiter(separator(text))
+        .delimiter(separator)
         .has_headers(false)
         .flexible(true)
         .trim(Trim::All)
@@ -40,7 +46,7 @@ pub(super) fn read(
         }
     }
     if columns.is_none() {
-        let reason = format!("is empty, a header with {} is needed", fields.join(", "));
+        let reason = format!("is empty, a header with {} is needed", names(fields));
         return Err(Fault {
             place: None,
             reason,
@@ -56,6 +62,20 @@ fn separator(text: &str) -> u8 {
     match header {
         Some(header) if header.contains(';') && !header.contains(',') => b';',
         _ => b',',
+    }
+}
+
+/// Refuses a line of more cells than any sheet has, each of which would take
+/// more memory than it has characters.
+fn check_width(text: &str, separator: u8) -> Result<(), Fault> {
+    let wide = |line: &[u8]| line.iter().filter(|&&byte| byte == separator).count() >= CELLS_MAX;
+    let mut lines = text.as_bytes().split(|&byte| byte == b'\n');
+    match lines.position(wide) {
+        Some(index) => Err(Fault {
+            place: Some(format!("line {}", index + 1)),
+            reason: format!("has more than {CELLS_MAX} cells"),
+        }),
+        None => Ok(()),
     }
 }
 
@@ -84,7 +104,7 @@ fn syntax(error: &csv::Error) -> Fault {
 struct Columns(Vec<Option<usize>>);
 
 impl Columns {
-    fn of(header: &StringRecord, fields: &[&'static str]) -> Result<Self, String> {
+    fn of(header: &StringRecord, fields: &[Field]) -> Result<Self, String> {
         let mut columns = Vec::with_capacity(header.len());
         for name in header {
             let field = match name {
@@ -92,28 +112,25 @@ impl Columns {
                 name => Some(field_named("column", name, fields)?),
             };
             if field.is_some() && columns.contains(&field) {
+                let name = terminal::excerpt(name);
                 return Err(format!("column '{name}' stands twice in the header"));
             }
             columns.push(field);
         }
         if !columns.contains(&Some(0)) {
-            return Err(format!("the header has no column '{}'", fields[0]));
+            return Err(format!("the header has no column '{}'", fields[0].name));
         }
         Ok(Self(columns))
     }
 
-    fn row<'a>(
-        &self,
-        record: &StringRecord,
-        fields: &'a [&'static str],
-    ) -> Result<Row<'a>, String> {
+    fn row<'a>(&self, record: &StringRecord, fields: &'a [Field]) -> Result<Row<'a>, String> {
         let mut row = Row::new(fields);
         for (position, cell) in record.iter().enumerate() {
             match self.0.get(position) {
                 Some(Some(field)) => row.set(*field, cell),
                 _ if cell.is_empty() => {}
                 _ => {
-                    let number = position + 1;
+                    let (number, cell) = (position + 1, terminal::excerpt(cell));
                     return Err(format!(
                         "cell {number} '{cell}': the header has no column for it"
                     ));

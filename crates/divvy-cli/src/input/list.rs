@@ -1,129 +1,72 @@
-//! JSON and YAML: a list of maps, or of plain strings.
+//! A list of maps, or of plain strings: what JSON and YAML have in common.
 //!
-//! Entries are handed on one by one, so that a long list is never in memory
-//! twice.
+//! Entries are handed on one by one and checked field by field, so that no
+//! more is in memory than the cells of one entry.
 
 use std::fmt;
-use std::marker::PhantomData;
 
-use divvy::{Invalid, PARTITIONS_MAX};
-use serde::Deserialize;
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor,
-};
+use divvy::Invalid;
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::file::{FILE_BYTES_MAX, Fault};
-use super::row::{Row, field_named};
+use super::file::Fault;
+use super::row::{Field, Row, field_named};
+use crate::terminal;
 
-/// Parts of a YAML entry that count: the map, four fields and their values.
-const YAML_NODES_PER_ENTRY: usize = 12;
+/// What to say of a list or a map where a value should be.
+pub(super) const ONE_VALUE: &str = "must be one value, not several";
+/// What to say of a number or a truth value where a name should be: `007`
+/// would be read as `7`, `1e2` as `100`, and `no` as `false`.
+const NOT_A_NAME: &str = "is a number or a truth value; put quotes around a name";
 
-/// Reads a JSON list and hands each entry to `keep`.
-pub(super) fn read_json(
-    text: &str,
-    fields: &[&'static str],
-    keep: impl FnMut(&Row<'_>) -> Result<(), String>,
-) -> Result<(), Fault> {
-    let mut list = List::<_, JsonCell>::new(fields, keep);
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let read = list
-        .deserialize(&mut deserializer)
-        .and_then(|()| deserializer.end());
-    read.map_err(|error| list.fault(error.to_string()))
+/// How the value of a field is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// As what it is: JSON has numbers, truth values and strings.
+    Typed,
+    /// As the text that is written, which YAML keeps of a plain scalar.
+    Written,
 }
 
-/// Reads a YAML list and hands each entry to `keep`.
-pub(super) fn read_yaml(
-    text: &str,
-    fields: &[&'static str],
-    keep: impl FnMut(&Row<'_>) -> Result<(), String>,
-) -> Result<(), Fault> {
-    let mut list = List::<_, Option<String>>::new(fields, keep);
-    // The defaults suit settings files; ours is as long as a set may be. What
-    // aliases may do stays as bounded as it is.
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_events: PARTITIONS_MAX * YAML_NODES_PER_ENTRY,
-            max_nodes: PARTITIONS_MAX * YAML_NODES_PER_ENTRY,
-            max_total_scalar_bytes: FILE_BYTES_MAX as usize,
-        },
-        with_snippet: false,
-    };
-    let read =
-        serde_saphyr::with_deserializer_from_str_with_options(text, options, |deserializer| {
-            list.deserialize(deserializer)
-        });
-    read.map_err(|error| list.fault(error.to_string()))
-}
-
-/// A list that is being read. `V` is what a cell is read as.
-struct List<'a, F, V> {
-    fields: &'a [&'static str],
+/// A list that is being read, each entry of which is handed to `keep`.
+pub(super) struct List<'a, F> {
+    fields: &'a [Field],
+    reading: Reading,
     keep: F,
     /// The number of the entry at hand, from 1.
     entry: usize,
     /// What is wrong with it, where it is not the syntax.
     reason: Option<String>,
-    cell: PhantomData<V>,
 }
 
-impl<'a, F, V> List<'a, F, V>
+impl<'a, F> List<'a, F>
 where
     F: FnMut(&Row<'_>) -> Result<(), String>,
 {
-    fn new(fields: &'a [&'static str], keep: F) -> Self {
+    pub(super) fn new(fields: &'a [Field], reading: Reading, keep: F) -> Self {
         Self {
             fields,
+            reading,
             keep,
             entry: 0,
             reason: None,
-            cell: PhantomData,
         }
     }
 
-    fn take(&mut self, entry: Entry<V>) -> Result<(), String>
-    where
-        V: TryInto<Option<String>>,
-    {
-        let mut row = Row::new(self.fields);
-        match entry {
-            Entry::Text(text) => row.set(0, &text),
-            Entry::Number(shown) => {
-                let rule = "is a number or a truth value; put quotes around a name";
-                return Err(Invalid::new("entry", shown, rule).to_string());
-            }
-            Entry::Map(cells) => {
-                let mut seen = vec![false; self.fields.len()];
-                for (name, value) in cells {
-                    let field = field_named("field", &name, self.fields)?;
-                    if std::mem::replace(&mut seen[field], true) {
-                        return Err(format!("field '{name}' stands twice"));
-                    }
-                    let Ok(cell) = value.try_into() else {
-                        return Err(format!("field '{name}' must be one value, not several"));
-                    };
-                    row.set(field, &cell.unwrap_or_default());
-                }
-            }
-        }
-        (self.keep)(&row)
-    }
-
-    /// What stopped the reading: an entry, or else the syntax, of which the
-    /// message tells the line.
-    fn fault(&mut self, syntax: String) -> Fault {
-        let reason = self.reason.take();
-        Fault {
-            place: reason.is_some().then(|| format!("entry {}", self.entry)),
-            reason: reason.unwrap_or(syntax),
+    /// What stopped the reading: an entry, or else the syntax.
+    pub(super) fn fault(self, syntax: impl FnOnce() -> Fault) -> Fault {
+        match self.reason {
+            Some(reason) => Fault {
+                place: Some(format!("entry {}", self.entry)),
+                reason,
+            },
+            None => syntax(),
         }
     }
 }
 
-impl<'de, F, V> DeserializeSeed<'de> for &mut List<'_, F, V>
+impl<'de, F> DeserializeSeed<'de> for &mut List<'_, F>
 where
     F: FnMut(&Row<'_>) -> Result<(), String>,
-    V: DeserializeOwned + TryInto<Option<String>>,
 {
     type Value = ();
 
@@ -132,10 +75,9 @@ where
     }
 }
 
-impl<'de, F, V> Visitor<'de> for &mut List<'_, F, V>
+impl<'de, F> Visitor<'de> for &mut List<'_, F>
 where
     F: FnMut(&Row<'_>) -> Result<(), String>,
-    V: DeserializeOwned + TryInto<Option<String>>,
 {
     type Value = ();
 
@@ -144,96 +86,223 @@ where
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        while let Some(entry) = entries.next_element::<Entry<V>>()? {
+        loop {
             self.entry += 1;
-            if let Err(reason) = self.take(entry) {
-                self.reason = Some(reason);
-                return Err(de::Error::custom("an entry breaks a rule"));
+            let mut row = Row::new(self.fields);
+            let entry = Entry {
+                row: &mut row,
+                reading: self.reading,
+                reason: &mut self.reason,
+            };
+            if entries.next_element_seed(entry)?.is_none() {
+                return Ok(());
+            }
+            if let Err(reason) = (self.keep)(&row) {
+                return Err(refused(&mut self.reason, reason));
             }
         }
-        Ok(())
     }
 }
 
-/// One entry of a list.
-enum Entry<V> {
-    Map(Vec<(String, V)>),
-    /// What YAML takes for a number or a truth value: `007` would be read as
-    /// `7`, and `no` as `false`.
-    Number(String),
-    Text(String),
+/// Notes what is wrong, and gives the error that stops the reading.
+fn refused<E: de::Error>(slot: &mut Option<String>, reason: String) -> E {
+    *slot = Some(reason);
+    E::custom("an entry breaks a rule")
 }
 
-impl<'de, V: DeserializeOwned> Deserialize<'de> for Entry<V> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(EntryVisitor(PhantomData))
+/// One entry of a list, which is read into a row.
+struct Entry<'a, 'f> {
+    row: &'a mut Row<'f>,
+    reading: Reading,
+    reason: &'a mut Option<String>,
+}
+
+impl Entry<'_, '_> {
+    fn no_name<E: de::Error>(self, shown: impl fmt::Display) -> E {
+        let reason = Invalid::new("entry", shown, NOT_A_NAME).to_string();
+        refused(self.reason, reason)
     }
 }
 
-struct EntryVisitor<V>(PhantomData<V>);
+impl<'de> DeserializeSeed<'de> for Entry<'_, '_> {
+    type Value = ();
 
-impl<'de, V: DeserializeOwned> Visitor<'de> for EntryVisitor<V> {
-    type Value = Entry<V>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Entry<'_, '_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name or a map of fields")
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Entry::Text(text.to_owned()))
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
+        self.row.set(0, text);
+        Ok(())
     }
 
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Entry::Number(value.to_string()))
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<(), E> {
+        Err(self.no_name(value))
     }
 
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Entry::Number(value.to_string()))
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<(), E> {
+        Err(self.no_name(value))
     }
 
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Entry::Number(value.to_string()))
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<(), E> {
+        Err(self.no_name(value))
     }
 
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Entry::Number(value.to_string()))
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<(), E> {
+        Err(self.no_name(value))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut cells = Vec::new();
-        while let Some(cell) = map.next_entry()? {
-            cells.push(cell);
-        }
-        Ok(Entry::Map(cells))
-    }
-}
-
-/// A value of a JSON map as the text that it is written as.
-///
-/// YAML needs no such thing: read as a string, a plain scalar keeps its text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum JsonCell {
-    Bool(bool),
-    Null(()),
-    Number(serde_json::Number),
-    Text(String),
-    Nested(de::IgnoredAny),
-}
-
-impl TryFrom<JsonCell> for Option<String> {
-    type Error = NotOneValue;
-
-    fn try_from(cell: JsonCell) -> Result<Self, NotOneValue> {
-        match cell {
-            JsonCell::Bool(value) => Ok(Some(value.to_string())),
-            JsonCell::Null(()) => Ok(None),
-            JsonCell::Number(value) => Ok(Some(value.to_string())),
-            JsonCell::Text(value) => Ok(Some(value)),
-            JsonCell::Nested(_) => Err(NotOneValue),
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = vec![false; self.row.fields().len()];
+        loop {
+            let key = Key {
+                fields: self.row.fields(),
+                seen: &mut seen,
+                reason: &mut *self.reason,
+            };
+            let Some(field) = map.next_key_seed(key)? else {
+                return Ok(());
+            };
+            map.next_value_seed(Cell {
+                row: &mut *self.row,
+                field,
+                reading: self.reading,
+                reason: &mut *self.reason,
+            })?;
         }
     }
 }
 
-/// A list or a map where a value should be.
-struct NotOneValue;
+/// The name of a field that stands for the first time.
+struct Key<'a, 'f> {
+    fields: &'f [Field],
+    seen: &'a mut [bool],
+    reason: &'a mut Option<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
+    type Value = usize;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_, '_> {
+    type Value = usize;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<usize, E> {
+        match field_named("field", name, self.fields) {
+            Ok(field) if self.seen[field] => Err(refused(self.reason, twice(name))),
+            Ok(field) => {
+                self.seen[field] = true;
+                Ok(field)
+            }
+            Err(reason) => Err(refused(self.reason, reason)),
+        }
+    }
+}
+
+/// What to say of a field that an entry has twice.
+pub(super) fn twice(name: &str) -> String {
+    format!("field '{}' stands twice", terminal::excerpt(name))
+}
+
+/// The value of a field, which is read into a row.
+struct Cell<'a, 'f> {
+    row: &'a mut Row<'f>,
+    field: usize,
+    reading: Reading,
+    reason: &'a mut Option<String>,
+}
+
+impl Cell<'_, '_> {
+    /// Takes a number or a truth value, where the field is not for names.
+    fn set_value<E: de::Error>(self, text: &str) -> Result<(), E> {
+        let Field { name, is_name } = self.row.fields()[self.field];
+        if is_name {
+            let reason = Invalid::new(name, text, NOT_A_NAME).to_string();
+            return Err(refused(self.reason, reason));
+        }
+        self.row.set(self.field, text);
+        Ok(())
+    }
+
+    fn several<E: de::Error>(self) -> E {
+        let name = self.row.fields()[self.field].name;
+        refused(self.reason, format!("field '{name}' {ONE_VALUE}"))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Cell<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        match self.reading {
+            Reading::Typed => deserializer.deserialize_any(self),
+            Reading::Written => deserializer.deserialize_option(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Cell<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one value")
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
+        self.row.set(self.field, text);
+        Ok(())
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<(), E> {
+        self.set_value(&value.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<(), E> {
+        self.set_value(&value.to_string())
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<(), E> {
+        self.set_value(&value.to_string())
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<(), E> {
+        // With its point: what is not written as a whole number is not one.
+        self.set_value(&format!("{value:?}"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        Err(self.several())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        Err(self.several())
+    }
+}

@@ -2,8 +2,9 @@
 
 use divvy::{PARTITIONS_MAX, Partition, Partitions};
 
-use super::row::Row;
-use super::{count, file};
+use super::count;
+use super::file::{Shape, Source};
+use super::row::{Field, Row};
 use crate::failure::Failure;
 
 /// The group of partitions that are only counted.
@@ -12,16 +13,21 @@ const GROUP_DEFAULT: &str = "default";
 /// Fields of a file of partitions.
 const KEY: usize = 0;
 const WEIGHT: usize = 1;
-const FIELDS: [&str; 2] = ["key", "weight"];
+const SHAPE: Shape = Shape {
+    noun: "partitions",
+    count: "partition count",
+    count_max: PARTITIONS_MAX,
+    fields: &[Field::of_name("key"), Field::of_value("weight")],
+};
 
 /// What `--partitions` may be.
 pub(super) const FORMS: &str = "a count, groups such as orders:64,users:32, or @FILE";
 
 /// The partitions that were typed or that a file lists.
 pub(super) fn partitions(text: &str) -> Result<Partitions, Failure> {
-    if let Some(path) = text.strip_prefix('@') {
-        let partitions = file::rows("partitions", path, &FIELDS, partition_of_row)?;
-        return Partitions::new(partitions).map_err(|error| file::wrong(path, &error));
+    if let Some(source) = Source::of("--partitions", text) {
+        let partitions = source.rows(&SHAPE, partition_of_row)?;
+        return Partitions::new(partitions).map_err(|error| source.wrong(&error));
     }
     if let Some(count) = count::read("partition count", text, PARTITIONS_MAX) {
         return Ok(Partitions::shards([(GROUP_DEFAULT, count? as u32)])?);

@@ -4,20 +4,48 @@ use std::str::FromStr;
 
 use divvy::Invalid;
 
+/// A field that an entry may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    /// Whether its value is a name, which has to be text: a number could be
+    /// written in several ways.
+    pub(super) is_name: bool,
+}
+
+impl Field {
+    /// A field whose value is a name.
+    pub(super) const fn of_name(name: &'static str) -> Self {
+        let is_name = true;
+        Self { name, is_name }
+    }
+
+    /// A field whose value is a number or a truth value.
+    pub(super) const fn of_value(name: &'static str) -> Self {
+        let is_name = false;
+        Self { name, is_name }
+    }
+}
+
 /// The cells of an entry, one per known field.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
-    fields: &'a [&'static str],
+    fields: &'a [Field],
     cells: Vec<Option<String>>,
 }
 
 impl<'a> Row<'a> {
     /// An entry with no cells yet.
-    pub(super) fn new(fields: &'a [&'static str]) -> Self {
+    pub(super) fn new(fields: &'a [Field]) -> Self {
         Self {
             fields,
             cells: vec![None; fields.len()],
         }
+    }
+
+    /// The fields that it may have.
+    pub(super) fn fields(&self) -> &'a [Field] {
+        self.fields
     }
 
     /// Sets a cell. White space around it does not count, and nothing but
@@ -56,7 +84,7 @@ impl<'a> Row<'a> {
     /// What to say of a field whose value breaks a rule.
     pub(super) fn breaks(&self, field: usize, rule: &str) -> String {
         let value = self.text(field).unwrap_or_default();
-        Invalid::new(self.fields[field], value, rule).to_string()
+        Invalid::new(self.fields[field].name, value, rule).to_string()
     }
 }
 
@@ -65,13 +93,19 @@ impl<'a> Row<'a> {
 pub(super) fn field_named(
     kind: &'static str,
     name: &str,
-    fields: &[&'static str],
+    fields: &[Field],
 ) -> Result<usize, String> {
     let found = fields
         .iter()
-        .position(|known| known.eq_ignore_ascii_case(name));
+        .position(|known| known.name.eq_ignore_ascii_case(name));
     found.ok_or_else(|| {
-        let rule = format!("is unknown, known are {}", fields.join(", "));
+        let rule = format!("is unknown, known are {}", names(fields));
         Invalid::new(kind, name, rule).to_string()
     })
+}
+
+/// The names of all fields, as a message lists them.
+pub(super) fn names(fields: &[Field]) -> String {
+    let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    names.join(", ")
 }

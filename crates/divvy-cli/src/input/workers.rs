@@ -2,8 +2,9 @@
 
 use divvy::{Health, WORKERS_MAX, Worker, Workers};
 
-use super::row::Row;
-use super::{count, file};
+use super::count;
+use super::file::{Shape, Source};
+use super::row::{Field, Row};
 use crate::failure::Failure;
 
 /// Fields of a file of workers.
@@ -12,16 +13,33 @@ const WEIGHT: usize = 1;
 const ZONE: usize = 2;
 const HEALTHY: usize = 3;
 const MAX_PARTITIONS: usize = 4;
-const FIELDS: [&str; 5] = ["id", "weight", "zone", "healthy", "max_partitions"];
+const SHAPE: Shape = Shape {
+    noun: "workers",
+    count: "worker count",
+    count_max: WORKERS_MAX,
+    fields: &[
+        Field::of_name("id"),
+        Field::of_value("weight"),
+        Field::of_name("zone"),
+        Field::of_value("healthy"),
+        Field::of_value("max_partitions"),
+    ],
+};
 
 /// What `--workers` may be.
 pub(super) const FORMS: &str = "a count, ids such as a,b=2, or @FILE";
+/// What of them a count with separators is meant to be.
+const COUNT: &str = "count without separators";
 
-/// The workers that were typed or that a file lists.
-pub(super) fn workers(text: &str) -> Result<Workers, Failure> {
-    if let Some(path) = text.strip_prefix('@') {
-        let workers = file::rows("workers", path, &FIELDS, worker_of_row)?;
-        return Workers::new(workers).map_err(|error| file::wrong(path, &error));
+/// The workers that were typed behind a flag or that a file lists.
+pub(super) fn workers(flag: &'static str, text: &str) -> Result<Workers, Failure> {
+    if let Some(source) = Source::of(flag, text) {
+        let workers = source.rows(&SHAPE, worker_of_row)?;
+        return Workers::new(workers).map_err(|error| source.wrong(&error));
+    }
+    if count::has_separators(text) {
+        let rule = format!("must be {}", FORMS.replacen("count", COUNT, 1));
+        return Err(Failure::usage("workers", text, rule));
     }
     if let Some(count) = count::read("worker count", text, WORKERS_MAX) {
         return Ok(Workers::numbered("worker", count?)?);
@@ -40,7 +58,12 @@ fn worker_of_text(text: &str) -> Result<Worker, Failure> {
     let Some((id, weight)) = text.rsplit_once('=') else {
         return Ok(Worker::new(text)?);
     };
-    let worker = Worker::new(id.trim())?;
+    let id = id.trim();
+    if id.contains('=') {
+        let rule = "must be ID or ID=WEIGHT; an id with '=' can stand in a file";
+        return Err(Failure::usage("worker", text, rule));
+    }
+    let worker = Worker::new(id)?;
     let Ok(number) = weight.trim().parse() else {
         let rule = format!("must be a number (worker '{}')", worker.id());
         return Err(Failure::usage("worker weight", weight, rule));

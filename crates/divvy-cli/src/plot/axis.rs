@@ -53,8 +53,41 @@ impl Axis {
     }
 }
 
+/// Most decimals of a number that is to be told from others.
+const DECIMALS_MAX: usize = 12;
+
 /// A number in few characters: `12.8`, `683`, `20,000`, `1.5M`.
 pub(super) fn compact(value: f64) -> String {
+    rounded(value, decimals(value))
+}
+
+/// The same with as many decimals as tell it from those of `others` that are
+/// not equal to it.
+pub(super) fn distinct(value: f64, others: impl Iterator<Item = f64> + Clone) -> String {
+    // What is farther away is told apart where the nearest are.
+    let below = others.clone().filter(|&other| other < value);
+    let above = others.filter(|&other| other > value);
+    let nearest = [below.reduce(f64::max), above.reduce(f64::min)];
+    let told = |decimals: &usize| {
+        let text = rounded(value, *decimals);
+        let mut nearest = nearest.iter().flatten();
+        nearest.all(|&other| rounded(other, *decimals) != text)
+    };
+    let enough = (decimals(value)..DECIMALS_MAX).find(told);
+    rounded(value, enough.unwrap_or(DECIMALS_MAX))
+}
+
+/// The decimals that a number of this size has.
+fn decimals(value: f64) -> usize {
+    match value {
+        1e6.. => 2,
+        1e3..1e6 => 0,
+        _ => 1,
+    }
+}
+
+/// A number with at most so many decimals of its unit.
+fn rounded(value: f64, decimals: usize) -> String {
     const SUFFIXES: [(f64, &str); 5] = [
         (1e18, "E"),
         (1e15, "P"),
@@ -64,19 +97,25 @@ pub(super) fn compact(value: f64) -> String {
     ];
     for (unit, suffix) in SUFFIXES {
         if value >= unit {
-            return trimmed(value / unit, 2) + suffix;
+            return trimmed(value / unit, decimals) + suffix;
         }
     }
-    if value < 1000.0 {
-        return trimmed(value, 1);
+    let text = trimmed(value, decimals);
+    let whole = text.find('.').unwrap_or(text.len());
+    match whole.checked_sub(3) {
+        Some(thousands) if thousands > 0 => {
+            format!("{},{}", &text[..thousands], &text[thousands..])
+        }
+        _ => text,
     }
-    let whole = value.round() as u64;
-    format!("{},{:03}", whole / 1000, whole % 1000)
 }
 
 /// At most so many decimals, without zeros at the end.
 fn trimmed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
+    if !text.contains('.') {
+        return text;
+    }
     let text = text.trim_end_matches('0').trim_end_matches('.');
     text.to_owned()
 }
@@ -114,5 +153,22 @@ mod tests {
                 "0", "12.8", "12.8", "683", "1,000", "20,000", "999,999", "1.5M", "2G", "9.22E"
             ]
         );
+    }
+    #[test]
+    fn a_mean_has_the_digits_that_tell_it_from_the_loads() {
+        let cases: [(f64, &[f64], &str); 8] = [
+            (6.98, &[6.0, 7.0, 7.0, 8.0], "6.98"),
+            (7.0, &[6.0, 7.0, 8.0], "7"),
+            (12.84, &[12.0, 13.0], "12.8"),
+            (6.999_99, &[7.0], "6.99999"),
+            (20_000.4, &[20_000.0, 20_001.0], "20,000.4"),
+            (20_000.4, &[19_000.0, 21_000.0], "20,000"),
+            (6_999_999.5, &[7_000_000.0], "6.9999995M"),
+            (0.0, &[], "0"),
+        ];
+        for (mean, loads, expected) in cases {
+            let shown = distinct(mean, loads.iter().copied());
+            assert_eq!(shown, expected, "{loads:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The load of each worker before and after a change, side by side.
 
+use super::axis::distinct;
 use super::frame::{Content, Frame, Key, SHARE, Stroke};
 use super::load::{is_weighted, mean};
 use super::{BEFORE, BELOW, JOINS, LEAVES, MUTED};
@@ -66,6 +67,7 @@ impl<'a> Picture<'a> {
             names: pairs.iter().map(name).collect(),
             pitch: PITCH,
             highest,
+            mean: distinct(mean, after.iter().map(|holding| holding.load as f64)),
         });
         Self {
             pairs,

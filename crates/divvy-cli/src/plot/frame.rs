@@ -1,6 +1,6 @@
 //! What is around the bars: title, legend, axis, names, and lines across.
 
-use super::axis::{Axis, compact};
+use super::axis::Axis;
 use super::label::Labels;
 use super::svg::{escape, line};
 use super::{GRID, INK, MUTED};
@@ -11,8 +11,10 @@ const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans',
 const PLOT_HEIGHT: f64 = 320.0;
 /// From the top edge to the plot: title, subtitle, legend.
 const TOP: f64 = 104.0;
-/// To the right of the plot, for the label of the mean.
-const RIGHT: f64 = 112.0;
+/// To the right of the plot at least, for the labels of lines across.
+const RIGHT_MIN: f64 = 112.0;
+/// Pixels of a character of the mean's label.
+const MEAN_CHARACTER_WIDTH: f64 = 8.0;
 /// The most that the bars of a worker fill of their room.
 const BAR_WIDTH_MAX: f64 = 72.0;
 /// The plot is this wide at least, so that the title has room,
@@ -35,6 +37,8 @@ pub(super) struct Content {
     pub(super) pitch: f64,
     /// The highest value to be drawn.
     pub(super) highest: f64,
+    /// The mean of all workers as text.
+    pub(super) mean: String,
 }
 
 /// How a line is drawn.
@@ -76,6 +80,7 @@ pub(super) struct Frame {
     labels: Labels,
     left: f64,
     width: f64,
+    right: f64,
     pitch: f64,
 }
 
@@ -88,19 +93,21 @@ impl Frame {
         let pitch = width / count.max(1.0);
         let labels = Labels::new(content.names.iter().map(String::as_str), pitch);
         let left = (40.0 + axis.label_width()).max(labels.overhang() - pitch / 2.0);
+        let mean = 24.0 + (5 + content.mean.len()) as f64 * MEAN_CHARACTER_WIDTH;
         Self {
             content,
             axis,
             labels,
             left,
             width,
+            right: mean.max(RIGHT_MIN),
             pitch,
         }
     }
 
     /// The picture, with what `body` draws inside.
     pub(super) fn draw(&self, keys: &[Key], body: impl FnOnce(&mut String)) -> String {
-        let width = self.left + self.width + RIGHT;
+        let width = self.left + self.width + self.right;
         let height = TOP + PLOT_HEIGHT + self.labels.height();
         let mut svg = String::with_capacity(4096 + self.content.names.len() * 400);
         let out = &mut svg;
@@ -193,7 +200,7 @@ impl Frame {
     /// Draws the mean of all workers, and what it is.
     pub(super) fn mean(&self, out: &mut String, mean: f64) {
         self.level(out, mean, &MEAN);
-        let text = format!("mean {}", compact(mean));
+        let text = format!("mean {}", self.content.mean);
         let (x, y) = (self.left + self.width + 8.0, self.y(mean) + 4.0);
         line(
             out,

@@ -1,11 +1,14 @@
 //! The names below the bars: as many as fit, rotated where they must.
 
-/// Pixels of a character at the size of the names' text, on average.
-const CHARACTER_WIDTH: f64 = 6.6;
+use crate::terminal::printable;
+
 /// Pixels between two names that are rotated.
 const ROTATED_PITCH_MIN: f64 = 17.0;
-/// Longer names are shortened in the middle: both ends tell workers apart.
-const CHARACTERS_MAX: usize = 28;
+/// Pixels of the longest name. Longer ones are shortened in the middle: both
+/// ends tell workers apart.
+const WIDTH_MAX: f64 = 185.0;
+/// Stands for what is left out.
+const ELLIPSIS: char = '…';
 
 /// The names below the bars.
 #[derive(Debug)]
@@ -19,8 +22,7 @@ impl Labels {
     /// Labels for bars that are `pitch` pixels apart.
     pub(super) fn new<'a>(names: impl Iterator<Item = &'a str>, pitch: f64) -> Self {
         let names: Vec<String> = names.map(shortened).collect();
-        let longest = longest(names.iter());
-        let rotated = longest as f64 * CHARACTER_WIDTH + 10.0 > pitch;
+        let rotated = widest(names.iter()) + 10.0 > pitch;
         let every = if rotated { every(pitch) } else { 1 };
         Self {
             shown: names.into_iter().enumerate().step_by(every).collect(),
@@ -60,8 +62,7 @@ impl Labels {
 
     /// Pixels that a rotated name takes, downwards and to the left alike.
     fn side(&self) -> f64 {
-        let length = longest(self.shown.iter().map(|(_, name)| name)) as f64;
-        length * CHARACTER_WIDTH * std::f64::consts::FRAC_1_SQRT_2
+        widest(self.shown.iter().map(|(_, name)| name)) * std::f64::consts::FRAC_1_SQRT_2
     }
 }
 
@@ -79,19 +80,46 @@ fn every(pitch: f64) -> usize {
     }
 }
 
-fn longest<'a>(names: impl Iterator<Item = &'a String>) -> usize {
-    names.map(|name| name.chars().count()).max().unwrap_or(0)
+fn widest<'a>(names: impl Iterator<Item = &'a String>) -> f64 {
+    names.map(|name| width(name)).fold(0.0, f64::max)
 }
 
-fn shortened(name: &str) -> String {
-    let count = name.chars().count();
-    if count <= CHARACTERS_MAX {
-        return name.to_owned();
+/// Pixels of a text at the size of the names, in a font that is rather wide.
+fn width(text: &str) -> f64 {
+    text.chars().map(character_width).sum()
+}
+
+fn character_width(c: char) -> f64 {
+    match c {
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | ELLIPSIS => 11.0,
+        'A'..='Z' | '&' | '<' | '>' | '+' | '=' | '~' | '#' => 8.5,
+        '\0'..='\u{7f}' => 6.6,
+        // Greek, Cyrillic and the like; beyond are scripts of full width.
+        '\u{80}'..='\u{7ff}' => 8.5,
+        _ => 14.0,
     }
-    let kept = (CHARACTERS_MAX - 1) / 2;
-    let head = name.chars().take(kept);
-    let tail = name.chars().skip(count - kept);
-    head.chain(['…']).chain(tail).collect()
+}
+
+/// A name that is no wider than it may be, and has nothing invisible in it.
+fn shortened(name: &str) -> String {
+    let name = printable(name);
+    if width(&name) <= WIDTH_MAX {
+        return name.into_owned();
+    }
+    let room = (WIDTH_MAX - character_width(ELLIPSIS)) / 2.0;
+    let mut head: String = fitting(name.chars(), room).collect();
+    let tail: Vec<char> = fitting(name.chars().rev(), room).collect();
+    head.push(ELLIPSIS);
+    head.extend(tail.into_iter().rev());
+    head
+}
+
+/// The first characters, as many as there is room for.
+fn fitting(characters: impl Iterator<Item = char>, mut room: f64) -> impl Iterator<Item = char> {
+    characters.take_while(move |&c| {
+        room -= character_width(c);
+        room >= 0.0
+    })
 }
 
 #[cfg(test)]
@@ -122,10 +150,37 @@ mod tests {
     fn a_long_name_keeps_both_ends() {
         let name = format!("{}-7", "a-very-long-prefix".repeat(10));
         let short = shortened(&name);
-        assert_eq!(short.chars().count(), 27);
+        assert!((24..=28).contains(&short.chars().count()), "{short}");
         assert!(
             short.starts_with("a-very-long") && short.ends_with("-7"),
             "{short}"
         );
+    }
+
+    #[test]
+    fn no_name_is_wider_than_the_room_that_is_left_for_it() {
+        for name in [
+            "W".repeat(28),
+            "名".repeat(40),
+            "worker-1 (gone)".to_owned(),
+        ] {
+            let labels = Labels::new([name.as_str()].into_iter(), 20.0);
+            let (_, shown) = labels.shown().next().expect("a name");
+            // What characters have at most in the fonts that are asked for.
+            let widest = if name.is_ascii() { 11.0 } else { 13.2 };
+            let wide = shown.chars().filter(|c| !"orke-1 (gn)…".contains(*c));
+            let down = wide.count() as f64 * widest * std::f64::consts::FRAC_1_SQRT_2;
+            assert!(
+                labels.height() >= 14.0 + down,
+                "{shown}: {}",
+                labels.height()
+            );
+            assert!(labels.overhang() >= down, "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_name_shows_what_is_invisible() {
+        assert_eq!(shortened("a\u{202e}b"), "a\\u{202e}b");
     }
 }

@@ -2,6 +2,7 @@
 
 use divvy::Assignment;
 
+use super::axis::distinct;
 use super::frame::{Content, Frame, Key, SHARE};
 use super::{ABOVE, BELOW};
 use crate::holding::Holding;
@@ -31,6 +32,7 @@ pub(crate) fn svg(strategy: &str, assignment: &Assignment) -> String {
         names: bars.iter().map(|bar| bar.worker.id().to_owned()).collect(),
         pitch: PITCH,
         highest: highest.fold(mean, f64::max),
+        mean: distinct(mean, bars.iter().map(|bar| bar.load as f64)),
     });
     frame.draw(keys(weighted), |out| {
         let width = frame.bar_width();

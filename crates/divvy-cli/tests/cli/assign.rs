@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::scratch::divvy;
+use crate::scratch::{Scratch, divvy};
 
 fn counts(document: &Value) -> Vec<u64> {
     let workers = document["workers"].as_array().expect("a list");
@@ -241,7 +241,7 @@ fn nothing_to_place_is_no_mistake() {
 #[test]
 fn verbose_tells_on_stderr_and_leaves_the_result_alone() {
     let quiet = divvy("assign --workers 2 --partitions 8 --json").done();
-    let scratch = crate::scratch::Scratch::new();
+    let scratch = Scratch::new();
     let partitions = scratch.file("p.csv", "key\na\n");
     let run = scratch.run([
         "assign",
@@ -256,4 +256,29 @@ fn verbose_tells_on_stderr_and_leaves_the_result_alone() {
         divvy("assign -v --workers 2 --partitions 8 --json").stdout,
         quiet
     );
+}
+
+#[test]
+fn nothing_invisible_is_printed_but_json_has_names_as_they_are() {
+    let workers = "a\u{202e}b,\u{200f}c,d\u{2066}";
+    let scratch = Scratch::new();
+    let file = scratch.file("p.csv", "key\nx\u{202a}y\nz\u{61c}:1\n");
+    let place = ["--workers", workers, "--partitions", &file];
+    let lines: [&[&str]; 4] = [
+        &["assign", "--list"],
+        &["plan", "--list", "--add", "1"],
+        &["explain", "x\u{202a}y"],
+        &["key", "a\u{202e}b"],
+    ];
+    let invisible = ['\u{202e}', '\u{200f}', '\u{2066}', '\u{202a}', '\u{61c}'];
+    for line in lines {
+        let placed: &[&str] = if line[0] == "key" { &[] } else { &place };
+        let text = scratch.run([line, placed].concat()).done();
+        assert!(!text.contains(invisible), "{line:?}: {text:?}");
+        assert!(text.contains("\\u{202"), "{line:?}: {text}");
+    }
+    let json = scratch
+        .run([&["assign", "--json"][..], &place].concat())
+        .done();
+    assert!(json.contains("a\u{202e}b"));
 }

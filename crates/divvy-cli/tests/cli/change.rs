@@ -159,8 +159,14 @@ fn what_cannot_be_done_has_one_line_too() {
             "no workers: at least 1 is needed, 0 were given",
             "--workers 0 --partitions 5 --add 1",
         ),
-        ("missing.csv: No such file", "--workers 2 --to @missing.csv"),
-        ("missing.json: No such file", "--previous @missing.json"),
+        (
+            "--to @missing.csv: No such file",
+            "--workers 2 --to @missing.csv",
+        ),
+        (
+            "--previous @missing.json: No such file",
+            "--previous @missing.json",
+        ),
         (
             "plot '/nowhere/change.svg': No such file or directory",
             "--workers 3 --partitions 5 --add 1 --json --plot /nowhere/change.svg",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::scratch::Scratch;
 
 /// What `assign` makes of a file of workers.
-fn workers(name: &str, content: impl AsRef<[u8]>) -> Value {
+pub(crate) fn workers(name: &str, content: impl AsRef<[u8]>) -> Value {
     let scratch = Scratch::new();
     let file = scratch.file(name, content);
     let document = scratch
@@ -27,13 +27,15 @@ fn workers(name: &str, content: impl AsRef<[u8]>) -> Value {
 }
 
 /// What `assign` says of a file of workers that it refuses.
-fn refused(name: &str, content: impl AsRef<[u8]>) -> String {
+pub(crate) fn refused(name: &str, content: impl AsRef<[u8]>) -> String {
     let scratch = Scratch::new();
     let file = scratch.file(name, content);
     let run = scratch.run(["assign", "--workers", &file, "--partitions", "20"]);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
-    let told = run.stderr.strip_prefix(&format!("divvy: {name}: "));
+    let told = run
+        .stderr
+        .strip_prefix(&format!("divvy: --workers @{name}: "));
     told.unwrap_or_else(|| panic!("{}", run.stderr))
         .trim_end()
         .to_owned()
@@ -262,7 +264,7 @@ fn wrong_syntax_names_the_line() {
         ("w.json", "[\"a\",\n\"b\"", "line 2"),
         ("w.json", "{\"id\": \"a\"}", "expected a list"),
         ("w.json", "[\"a\"]\n[\"b\"]", "line 2"),
-        ("w.yaml", "- a\n- b: [\n", "line "),
+        ("w.yaml", "- a\n- id: \"b\n", "line 3"),
         ("w.yaml", "id: a\n", "line 1"),
         ("w.csv", "", "is empty"),
     ];
@@ -283,17 +285,63 @@ fn a_file_that_is_too_large_is_refused_before_it_is_read() {
     let run = scratch.run(["assign", "--workers", "@w.csv", "--partitions", "5"]);
     assert_eq!(
         run.stderr,
-        "divvy: w.csv: has 1073741825 bytes, at most 1073741824 are read\n"
+        "divvy: --workers @w.csv: has 1073741825 bytes, at most 1073741824 are read\n"
     );
     assert_eq!(run.code, 1);
 }
 
 #[test]
-fn an_alias_bomb_is_refused() {
-    let mut yaml = "- &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for level in 1..12 {
-        let inner = vec![format!("*a{}", level - 1); 10].join(", ");
-        yaml.push_str(&format!("- &a{level} [{inner}]\n"));
+fn a_number_is_not_taken_for_a_name() {
+    let rule = "is a number or a truth value; put quotes around a name";
+    let cases = [
+        (r#"[{"id": 1e2}]"#, "id '100.0'"),
+        (
+            r#"[{"id": 12345678901234567890123}]"#,
+            "id '1.2345678901234568e22'",
+        ),
+        (r#"[{"id": 7}]"#, "id '7'"),
+        (r#"[{"id": -7}]"#, "id '-7'"),
+        (r#"[{"id": true}]"#, "id 'true'"),
+        (r#"[{"id": "a", "zone": 1.50}]"#, "zone '1.5'"),
+        ("[1e2]", "entry '100'"),
+    ];
+    for (content, value) in cases {
+        let expected = format!("entry 1: {value}: {rule}");
+        assert_eq!(refused("w.json", content), expected, "{content}");
     }
-    refused("w.yaml", yaml);
+    let scratch = Scratch::new();
+    let file = scratch.file("p.json", r#"[{"key": 1e2}]"#);
+    let run = scratch.run(["assign", "--workers", "3", "--partitions", &file]);
+    run.refused(
+        1,
+        &format!("--partitions @p.json: entry 1: key '100.0': {rule}\n"),
+    );
+}
+
+#[test]
+fn weights_may_be_numbers_or_text_and_health_a_truth_value_or_text() {
+    let forms = [
+        r#"[{"id": "a", "weight": 2.5, "healthy": true}, {"id": "b", "healthy": false}]"#,
+        r#"[{"id": "a", "weight": "2.5", "healthy": "yes"}, {"id": "b", "healthy": "no"}]"#,
+        r#"[{"id": "a", "weight": 25e-1}, {"id": "b", "weight": 1, "healthy": "false"}]"#,
+    ];
+    for form in forms {
+        let expected = json!([["a", 2.5, null, null], ["b", 1.0, null, "unhealthy"]]);
+        assert_eq!(workers("w.json", form), expected, "{form}");
+        assert_eq!(workers("w.yaml", form), expected, "{form}");
+    }
+}
+
+#[test]
+fn more_entries_than_there_may_be_are_refused_where_they_begin() {
+    let rows = "a\n".repeat(100_001);
+    assert_eq!(
+        refused("w.csv", format!("id\n{rows}b,c,d")),
+        "line 100002: worker count '100001': at most 100000 are allowed"
+    );
+    let wide = ",".repeat(20_000);
+    assert_eq!(
+        refused("w.csv", format!("id\na{wide}\n")),
+        "line 2: has more than 16384 cells"
+    );
 }

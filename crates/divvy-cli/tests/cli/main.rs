@@ -15,8 +15,10 @@ mod plan;
 mod change;
 mod files;
 mod options;
+mod picture;
 mod plot;
 mod previous;
+mod yaml;
 
 // What everybody meets sooner or later.
 mod help;

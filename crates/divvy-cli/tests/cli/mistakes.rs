@@ -4,7 +4,7 @@
 use crate::scratch::{Scratch, divvy};
 
 /// Exit code, what the one line says after `divvy: `, and the words typed.
-const MISTAKES: [(i32, &str, &str); 49] = [
+const MISTAKES: [(i32, &str, &str); 55] = [
     (
         2,
         "worker weight '-1': must be 0 or in",
@@ -13,7 +13,7 @@ const MISTAKES: [(i32, &str, &str); 49] = [
     (2, "worker id 'a': is given twice", "assign --workers a,a"),
     (
         1,
-        "missing.csv: No such file or directory",
+        "--partitions @missing.csv: No such file or directory\n",
         "assign --partitions @missing.csv",
     ),
     (
@@ -43,17 +43,17 @@ const MISTAKES: [(i32, &str, &str); 49] = [
     ),
     (
         1,
-        "missing.csv: No such file or directory",
+        "--partitions @missing.csv: No such file or directory\n",
         "assign --workers 3 --partitions @missing.csv",
     ),
     (
         1,
-        "missing.json: No such file or directory",
+        "--previous @missing.json: No such file or directory\n",
         "assign --workers 3 --partitions 3 --previous @missing.json",
     ),
     (
         1,
-        "plot '/nowhere/load.svg': No such file or directory",
+        "plot '/nowhere/load.svg': No such file or directory\n",
         "assign --workers 3 --partitions 5 --plot /nowhere/load.svg",
     ),
     (
@@ -100,6 +100,36 @@ const MISTAKES: [(i32, &str, &str); 49] = [
         2,
         "worker id '': must not be empty",
         "assign --workers =2 --partitions 5",
+    ),
+    (
+        2,
+        "workers '1,000': must be a count without separators, ids such as a,b=2, or @FILE\n",
+        "assign --workers 1,000 --partitions 5",
+    ),
+    (
+        2,
+        "workers '1_000': must be a count without separators",
+        "assign --workers 1_000 --partitions 5",
+    ),
+    (
+        2,
+        "workers '1.000': must be a count without separators",
+        "assign --workers 1.000 --partitions 5",
+    ),
+    (
+        2,
+        "workers '1'000': must be a count without separators",
+        "assign --workers 1'000 --partitions 5",
+    ),
+    (
+        2,
+        "workers '1,000': must be a count without separators",
+        "plan --workers 3 --to 1,000 --partitions 5",
+    ),
+    (
+        2,
+        "worker 'a=1=2': must be ID or ID=WEIGHT",
+        "assign --workers a=1=2 --partitions 5",
     ),
     (
         2,
@@ -296,13 +326,77 @@ fn an_unknown_flag_or_a_missing_argument_is_wrong_usage() {
 }
 
 #[test]
+fn ids_that_only_look_like_counts_are_ids() {
+    for ids in [
+        "10.0.0.1,10.0.0.2",
+        "192.168.100.200",
+        "1=2,2=3",
+        "a,1",
+        "n_100",
+    ] {
+        divvy(&format!("assign --workers {ids} --partitions 5")).done();
+    }
+    let scratch = Scratch::new();
+    let file = scratch.file("w.csv", "id\na=1\n000\n1\n");
+    let args = ["assign", "--workers", &file, "--partitions", "5", "--list"];
+    assert!(scratch.run(args).done().contains("a=1 ("));
+}
+
+#[test]
+fn no_message_is_longer_than_a_log_can_bear() {
+    let scratch = Scratch::new();
+    let long = "x".repeat(120_000);
+    scratch.file("cell.csv", format!("id\na,{long}\n"));
+    scratch.file("column.csv", format!("id,{long}\na,b\n"));
+    scratch.file("text.json", format!("\"{long}\""));
+    scratch.file("field.json", format!("[{{\"{long}\": 1}}]"));
+    scratch.file("field.yaml", format!("- ? {long}\n  : 1\n"));
+    scratch.file("before.json", format!("\"{long}\""));
+    let file = format!("@{long}.csv");
+    let svg = format!("{long}.svg");
+    let flag = format!("--{long}");
+    let assign = |workers: &'static str| vec!["assign", "--partitions", "5", "--workers", workers];
+    let cases = [
+        (assign("@cell.csv"), "the header has no column for it\n"),
+        (assign("@column.csv"), "known are id, weight"),
+        (assign("@text.json"), "expected a list at line 1"),
+        (assign("@field.json"), "known are id, weight"),
+        (assign("@field.yaml"), "known are id, weight"),
+        (vec!["assign", "--previous", "@before.json"], "--previous"),
+        (vec!["assign", "--workers", &file], "File name too long\n"),
+        (
+            vec![
+                "assign",
+                "--workers",
+                "3",
+                "--partitions",
+                "5",
+                "--plot",
+                &svg,
+            ],
+            "File name too long\n",
+        ),
+        (vec!["-v", "key", &flag], "Usage: divvy"),
+        (vec![long.as_str()], "Usage: divvy"),
+    ];
+    for (args, expected) in cases {
+        let run = scratch.run(&args);
+        let start = &args[..2.min(args.len())];
+        assert!(run.code == 1 || run.code == 2, "{start:.100?}");
+        assert!(run.stderr.contains(expected), "{expected}: {}", run.stderr);
+        assert!(run.stderr.len() < 2200, "{}", run.stderr.len());
+        assert_eq!(run.stdout, "");
+    }
+}
+
+#[test]
 fn a_directory_is_not_a_file() {
     let scratch = Scratch::new();
     std::fs::create_dir(scratch.path("w.csv")).expect("a directory for the test");
     let run = scratch.run(["assign", "--workers", "@w.csv", "--partitions", "5"]);
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (1, "divvy: w.csv: is a directory\n")
+        (1, "divvy: --workers @w.csv: is a directory\n")
     );
 }
 

@@ -44,17 +44,42 @@ fn the_band_holds_loads_on_both_sides() {
 }
 
 #[test]
-fn a_band_that_is_too_narrow_is_corrected_with_a_warning() {
-    let line = "--workers 3 --partitions 30 --strategy weighted-consistent-hash";
-    for command in ["assign", "plan --add 1", "explain default:1"] {
-        let run = divvy(&format!("{command} {line} --band 0.1"));
-        assert_eq!(run.code, 0, "{command}");
-        assert_eq!(
-            run.stderr, "warning: overload threshold 1.1 is outside of 1.15..=100, using 1.15\n",
-            "{command}"
-        );
-        divvy(&format!("{command} {line} --band 0.15")).done();
+fn what_is_out_of_bounds_is_corrected_with_one_warning_that_names_the_flag() {
+    let cases = [
+        (
+            "--band 0.1",
+            "--band 0.15",
+            "--band 0.1 is below 0.15, using 0.15",
+        ),
+        (
+            "--band 0",
+            "--band 0.15",
+            "--band 0 is below 0.15, using 0.15",
+        ),
+        (
+            "--band 150",
+            "--band 99",
+            "--band 150 is above 99, using 99",
+        ),
+        (
+            "--extreme 1",
+            "--extreme 1.5",
+            "--extreme 1 is below 1.5, using 1.5",
+        ),
+    ];
+    let scratch = weighted();
+    let line = "--workers 3 --partitions @p.csv --strategy weighted-consistent-hash";
+    for (given, used, warning) in cases {
+        for command in ["assign", "plan --add 1", "explain p:1"] {
+            let run = |option| scratch.run(format!("{command} {line} {option}").split(' '));
+            let corrected = run(given);
+            assert_eq!(corrected.code, 0, "{command} {given}");
+            assert_eq!(corrected.stderr, format!("warning: {warning}\n"));
+            assert_eq!(corrected.stdout, run(used).done(), "{command} {given}");
+        }
     }
+    divvy("assign --workers 3 --partitions 5 --strategy balanced --band 0.1")
+        .refused(2, "option '--band': is not one of strategy balanced\n");
 }
 
 #[test]

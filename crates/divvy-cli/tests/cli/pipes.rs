@@ -1,10 +1,23 @@
 //! Readers that go away, and places that take nothing.
 
-use std::fs::OpenOptions;
-use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, PipeWriter};
+use std::process::{Child, Stdio};
 
 use crate::scratch::Scratch;
+
+/// Where there is no space left.
+fn full() -> File {
+    let opened = OpenOptions::new().write(true).open("/dev/full");
+    opened.expect("Linux has it")
+}
+
+/// A pipe that nobody reads any more.
+fn gone() -> PipeWriter {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer
+}
 
 #[test]
 fn a_reader_that_has_seen_enough_ends_it_quietly() {
@@ -36,14 +49,10 @@ fn a_full_disk_is_told() {
         "key a",
         "explain a --workers 2",
     ] {
-        let full = OpenOptions::new()
-            .write(true)
-            .open("/dev/full")
-            .expect("Linux has it");
         let output = scratch
             .command()
             .args(line.split(' '))
-            .stdout(full)
+            .stdout(full())
             .output()
             .expect("the binary can be started");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -57,16 +66,61 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
+fn help_that_cannot_be_written_is_told_unless_its_reader_went_away() {
+    for line in ["--help", "--version", "assign --help", "help plan"] {
+        let scratch = Scratch::new();
+        let mut command = scratch.command();
+        let full = command.args(line.split(' ')).stdout(full()).output();
+        let full = full.expect("the binary can be started");
+        assert_eq!(full.status.code(), Some(1), "{line}");
+        assert_eq!(
+            String::from_utf8_lossy(&full.stderr),
+            "divvy: standard output: No space left on device\n",
+            "{line}"
+        );
+        let mut command = scratch.command();
+        let gone = command.args(line.split(' ')).stdout(gone()).output();
+        let gone = gone.expect("the binary can be started");
+        assert_eq!(
+            (gone.status.code(), gone.stderr),
+            (Some(0), vec![]),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn stderr_may_be_gone() {
-    let scratch = Scratch::new();
-    let full = OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .expect("Linux has it");
-    let status = scratch
-        .command()
-        .args(["assign", "--workers", "0", "--partitions", "1"])
-        .stderr(full)
-        .status();
-    assert_eq!(status.expect("the binary can be started").code(), Some(1));
+    // An error, a warning, what -v has to say, and wrong usage.
+    let cases = [
+        (1, "assign --workers 0 --partitions 1"),
+        (0, "key --scheme djb2-js --partitions 5 a"),
+        (0, "-v key --scheme djb2-js --partitions 5 a"),
+        (
+            0,
+            "-v assign --workers @w.csv --partitions 9 --plot load.svg",
+        ),
+        (
+            0,
+            "assign --workers 3 --partitions 9 --strategy zoned --band 0.1",
+        ),
+        (2, "assign --nonsense"),
+    ];
+    for (code, line) in cases {
+        let scratch = Scratch::new();
+        scratch.file("w.csv", "id\na\nb\n");
+        let usual = scratch.run(line.split(' '));
+        assert!(!usual.stderr.is_empty(), "{line}");
+        for stderr in [Stdio::from(full()), Stdio::from(gone())] {
+            let mut command = scratch.command();
+            let output = command
+                .args(line.split(' '))
+                .stdout(Stdio::piped())
+                .stderr(stderr);
+            let output = output.spawn().and_then(Child::wait_with_output);
+            let output = output.expect("the binary can be started");
+            assert_eq!(output.status.code(), Some(code), "{line}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), usual.stdout);
+        }
+    }
 }

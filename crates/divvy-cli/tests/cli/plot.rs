@@ -277,3 +277,37 @@ fn a_plan_for_nothing_or_a_giant_has_no_number_that_is_none() {
         }
     }
 }
+
+#[test]
+fn the_mean_is_told_from_the_bars_next_to_it() {
+    let args = "--strategy balanced --workers 50 --partitions 349";
+    let svg = drawn(&args.split(' ').collect::<Vec<_>>());
+    let picture = Document::parse(&svg).expect("well-formed XML");
+    let label = of_class(&picture, "text", "mean")[0].text();
+    assert_eq!(label, Some("mean 6.98"));
+}
+
+#[test]
+fn long_names_have_room_below_the_bars() {
+    for name in ["W".repeat(200), "名".repeat(80), "m".repeat(26)] {
+        let ids: Vec<String> = (0..30).map(|number| format!("{name}{number}")).collect();
+        let svg = drawn(&["--workers", &ids.join(","), "--partitions", "90"]);
+        let picture = Document::parse(&svg).expect("well-formed XML");
+        let height = number(&picture.root_element(), "height");
+        let shown = of_class(&picture, "text", "worker")[0].text();
+        let shown = shown.expect("a name").chars().count();
+        // As wide as high, at 11 pixels, and turned by 45 degrees.
+        let down = shown as f64 * 11.0 * std::f64::consts::FRAC_1_SQRT_2;
+        assert!(104.0 + 320.0 + 14.0 + down <= height, "{shown} {height}");
+    }
+}
+
+#[test]
+fn nothing_invisible_is_drawn() {
+    let svg = drawn(&["--workers", "a\u{202e}b,c\u{feff}d", "--partitions", "9"]);
+    assert!(!svg.contains(['\u{202e}', '\u{feff}']), "{svg}");
+    let picture = Document::parse(&svg).expect("well-formed XML");
+    let names = of_class(&picture, "text", "worker");
+    let names: Vec<_> = names.iter().filter_map(Node::text).collect();
+    assert_eq!(names, ["a\\u{202e}b", "c\\u{feff}d"]);
+}

@@ -1,5 +1,7 @@
 //! `--previous`.
 
+use std::fs::File;
+
 use serde_json::json;
 
 use crate::scratch::Scratch;
@@ -157,10 +159,45 @@ fn a_wrong_one_is_refused_in_one_line_that_names_the_file() {
         assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{content}");
         assert_eq!(run.stderr.lines().count(), 1, "{content}: {}", run.stderr);
         assert!(
-            run.stderr.starts_with("divvy: before.json: "),
+            run.stderr.starts_with("divvy: --previous @before.json: "),
             "{content}: {}",
             run.stderr
         );
         assert!(run.stderr.contains(expected), "{content}: {}", run.stderr);
     }
+}
+
+#[test]
+fn it_may_be_larger_than_a_list() {
+    let scratch = Scratch::new();
+    // A hole: it takes no room on the disk, and is refused before it is read.
+    let file = File::create(scratch.path("before.json")).expect("a file for the test");
+    file.set_len((4 << 30) + 1).expect("a size for the file");
+    let run = scratch.run(["assign", "--previous", "@before.json"]);
+    let told = "--previous @before.json: has 4294967297 bytes, at most 4294967296 are read\n";
+    run.refused(1, told);
+}
+
+#[test]
+fn a_plan_by_another_strategy_than_made_it_is_warned_about() {
+    let scratch = with_previous();
+    let planned = |strategy: &str| {
+        let line = format!("plan --previous @before.json --add 1 --strategy {strategy}");
+        scratch.run(line.split(' '))
+    };
+    let run = planned("balanced");
+    assert_eq!(run.code, 0);
+    assert_eq!(
+        run.stderr,
+        "warning: --previous was made by the strategy rendezvous, this plan is by balanced: \
+         what moves may be due to that\n"
+    );
+    planned("rendezvous").done();
+    // Another way to the same placement.
+    planned("rendezvous-parallel").done();
+    scratch.file(
+        "before.json",
+        r#"{"format": 1, "assignments": {"a": ["x"]}}"#,
+    );
+    planned("balanced").done();
 }

@@ -14,6 +14,14 @@ use crate::scratch::Scratch;
 /// Runs the binary with a terminal of so many columns for stdout and stderr,
 /// and returns what the terminal was sent.
 fn on_terminal(columns: u16, no_color: Option<&str>, line: &str) -> String {
+    let args: Vec<&str> = line.split(' ').collect();
+    let (sent, code) = typed_on_terminal(columns, no_color, &args);
+    assert_eq!(code, Some(0), "{line}: {sent}");
+    sent
+}
+
+/// The same for any words, with the exit code.
+fn typed_on_terminal(columns: u16, no_color: Option<&str>, args: &[&str]) -> (String, Option<i32>) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&ours)
         .and_then(|()| unlockpt(&ours))
@@ -35,7 +43,7 @@ fn on_terminal(columns: u16, no_color: Option<&str>, line: &str) -> String {
     let scratch = Scratch::new();
     let mut command = scratch.command();
     command
-        .args(line.split(' '))
+        .args(args)
         .env_remove("NO_COLOR")
         .env("TERM", "xterm")
         .stdin(Stdio::null());
@@ -51,8 +59,8 @@ fn on_terminal(columns: u16, no_color: Option<&str>, line: &str) -> String {
     let mut sent = Vec::new();
     // A terminal whose other end is closed reads as an error, after all else.
     let _ = File::from(ours).read_to_end(&mut sent);
-    assert!(child.wait().expect("it ends").success());
-    String::from_utf8(sent).expect("text")
+    let code = child.wait().expect("it ends").code();
+    (String::from_utf8(sent).expect("text"), code)
 }
 
 #[test]
@@ -143,4 +151,27 @@ fn json_is_the_same_everywhere() {
     let line = "assign --workers 3 --partitions 64 --json";
     let sent = on_terminal(100, None, line).replace("\r\n", "\n");
     assert_eq!(sent, Scratch::new().run(line.split(' ')).done());
+}
+
+#[test]
+fn nothing_that_was_typed_is_sent_to_a_terminal_as_it_is() {
+    let title = "a\u{1b}]0;pwn\u{7}";
+    let flag = format!("--{title}\u{202e}");
+    let cases: [&[&str]; 6] = [
+        &[title],
+        &[&flag],
+        &["assign", title],
+        &["assign", &flag],
+        &["assign", "--strategy", title],
+        &["key", "--partitions", title],
+    ];
+    for args in cases {
+        let (sent, code) = typed_on_terminal(100, None, args);
+        assert_eq!(code, Some(2), "{args:?}: {sent:?}");
+        for c in ['\u{1b}', '\u{7}', '\u{202e}'] {
+            assert!(!sent.contains(c), "{args:?}: {sent:?}");
+        }
+    }
+    let (sent, _) = typed_on_terminal(100, None, &[title]);
+    assert!(sent.contains("'a\\u{1b}]0;pwn\\u{7}'"), "{sent}");
 }

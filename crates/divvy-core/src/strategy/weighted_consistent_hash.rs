@@ -22,7 +22,7 @@ pub const EXTREME_THRESHOLD_DEFAULT: f64 = 2.0;
 /// Smallest extreme threshold.
 pub const EXTREME_THRESHOLD_MIN: f64 = 1.5;
 /// Largest extreme threshold, at which nothing is extreme.
-const EXTREME_THRESHOLD_MAX: f64 = 1e18;
+pub const EXTREME_THRESHOLD_MAX: f64 = 1e18;
 
 /// Balances partition weights: every worker's load stays within a band around
 /// its share, and from a previous assignment little moves.

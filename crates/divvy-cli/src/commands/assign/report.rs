@@ -8,7 +8,7 @@ use crate::bar::Scale;
 use crate::holding::Holding;
 use crate::natural;
 use crate::table::{Align, Table, Tone, counted};
-use crate::terminal::{ROWS_MAX, Terminal};
+use crate::terminal::{ROWS_MAX, Terminal, printable};
 use crate::wrap::wrap;
 
 /// How many of the heaviest, and of the lightest, a shortened table shows.
@@ -122,9 +122,11 @@ impl Report<'_> {
         for line in lines {
             line.partitions
                 .sort_by(|a, b| natural::compare(a.as_str(), b.as_str()));
-            writeln!(out, "{} ({})", line.worker.id(), line.partitions.len())?;
-            let names = line.partitions.iter().map(|partition| partition.as_str());
-            for text in wrap(names, "  ", self.terminal.width) {
+            let id = printable(line.worker.id());
+            writeln!(out, "{id} ({})", line.partitions.len())?;
+            let names = line.partitions.iter();
+            let names: Vec<_> = names.map(|name| printable(name.as_str())).collect();
+            for text in wrap(names.iter().map(AsRef::as_ref), "  ", self.terminal.width) {
                 writeln!(out, "{text}")?;
             }
         }
