@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use divvy_core::{
-    Balanced, ConsistentHash, Partitions, Rendezvous, RoundRobin, Strategy, WeightedConsistentHash,
-    Worker, Workers, Zoned,
+    Balanced, ConsistentHash, FilteredRendezvous, Partitions, Rendezvous, RoundRobin, Strategy,
+    WeightedConsistentHash, Worker, Workers, Zoned,
 };
 use serde::Serialize;
 
@@ -67,6 +67,7 @@ fn contestants() -> Vec<Contestant> {
             ..of("rendezvous, 10 weights", Box::new(Rendezvous::new()))
         },
         of("rendezvous-parallel", Box::new(Rendezvous::parallel())),
+        of("rendezvous-filtered", Box::new(FilteredRendezvous::new())),
         of("consistent-hash", Box::new(ConsistentHash::new())),
         of(
             "weighted-consistent-hash",

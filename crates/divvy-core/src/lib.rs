@@ -36,6 +36,7 @@
 //! | [`Balanced`] | exact shares by count; the fewest moves from the previous assignment | look at partition weights |
 //! | [`WeightedConsistentHash`] | loads by partition weight inside a band; few moves from the previous assignment | the fewest moves |
 //! | [`Zoned`] | the same over zones first, by count or by weight | copies in several zones |
+//! | [`FilteredRendezvous`] | rendezvous for more than 10,000 workers; only what must moves | [`Rendezvous`]' placement |
 //! | [`ConsistentHash`] | fast lookups among many workers; only what must moves | even shares |
 //! | [`RoundRobin`] | counts even to ±1 | keep anything in place |
 //!
@@ -75,10 +76,10 @@ pub use plan::{Cause, Certificate, Reason};
 pub use proposal::{Change, PlanDocument, Proposal, Rejected};
 pub use strategy::{
     Balanced, CRUSTER_WEIGHT_MAX, ConsistentHash, EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MAX,
-    EXTREME_THRESHOLD_MIN, LiveRendezvous, OVERLOAD_THRESHOLD_DEFAULT, OVERLOAD_THRESHOLD_MAX,
-    OVERLOAD_THRESHOLD_MIN, RING_POINTS_MAX, Rendezvous, Ring, RoundRobin, Scheme, SchemeName,
-    Strategy, StrategyName, StrategySettings, VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX,
-    WeightedConsistentHash, Zoned,
+    EXTREME_THRESHOLD_MIN, FilteredRendezvous, LiveRendezvous, OVERLOAD_THRESHOLD_DEFAULT,
+    OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN, RING_POINTS_MAX, Rendezvous, Ring, RoundRobin,
+    Scheme, SchemeName, Strategy, StrategyName, StrategySettings, VIRTUAL_NODES_DEFAULT,
+    VIRTUAL_NODES_MAX, WeightedConsistentHash, Zoned,
 };
 pub use worker::{
     Health, Veto, WORKER_NAME_BYTES_MAX, WORKER_WEIGHT_DEFAULT, WORKER_WEIGHT_MAX,

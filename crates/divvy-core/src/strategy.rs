@@ -12,7 +12,7 @@ mod zoned;
 
 pub use balanced::Balanced;
 pub use consistent_hash::{ConsistentHash, VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX};
-pub use rendezvous::{CRUSTER_WEIGHT_MAX, LiveRendezvous, Rendezvous, Scheme};
+pub use rendezvous::{CRUSTER_WEIGHT_MAX, FilteredRendezvous, LiveRendezvous, Rendezvous, Scheme};
 pub use ring::{RING_POINTS_MAX, Ring};
 pub use round_robin::RoundRobin;
 pub use settings::{SchemeName, StrategyName, StrategySettings};

@@ -154,6 +154,8 @@ impl Worker {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Veto {
+    /// It does not stand in the partition's bucket.
+    Filtered,
     /// It owns as many partitions as its share or its limit allows.
     Full,
     /// A lighter worker was taken.
@@ -173,6 +175,7 @@ pub enum Veto {
 impl fmt::Display for Veto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Filtered => "in other buckets",
             Self::Full => "full",
             Self::Heavier => "a lighter one was taken",
             Self::Kept => "not moved",

@@ -8,8 +8,8 @@
 mod statistics;
 
 use divvy_core::{
-    ConsistentHash, Partitions, Rendezvous, Scheme, Strategy, VIRTUAL_NODES_DEFAULT, Worker,
-    Workers,
+    ConsistentHash, FilteredRendezvous, Partitions, Rendezvous, Scheme, Strategy,
+    VIRTUAL_NODES_DEFAULT, Worker, Workers,
 };
 use statistics::Deviations;
 
@@ -184,6 +184,31 @@ fn ring_shares_deviate_as_random_cuts_of_a_circle_do() {
         }
         deviations.check(&format!("ring of {count}, weighted {weighted}"));
     }
+}
+
+/// Verifies how much less even the filter is than meeting everybody: buckets
+/// differ in size as Poisson counts do, with a mean of a worker in 128, and a
+/// worker's load is averaged over 32 of them.
+#[test]
+fn filtered_rendezvous_adds_the_spread_of_its_buckets() {
+    let count = 2000;
+    let partitions = Partitions::shards([("default", 400_000)]).unwrap();
+    let workers = Workers::numbered("worker", count).unwrap();
+    let variance = |strategy: &dyn Strategy| {
+        let assignment = strategy.assign(&workers, &partitions, None).unwrap();
+        assignment.balance().stddev_over_mean.powi(2)
+    };
+    let (filtered, exact) = (
+        variance(&FilteredRendezvous::new()),
+        variance(&Rendezvous::new()),
+    );
+    let added = (filtered - exact).sqrt();
+    let expected = 2.0 / (count as f64).sqrt();
+    println!("standard deviation on top: {added:.4} of the mean, expected {expected:.4}");
+    assert!(
+        (0.7..1.4).contains(&(added / expected)),
+        "{added} of {expected}"
+    );
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! the others from the systems whose placement we reproduce.
 
 use divvy_core::{
-    ConsistentHash, KeyScheme, KeySpace, Partitions, Rendezvous, RoundRobin, Scheme, Strategy,
-    Worker, Workers, hash,
+    ConsistentHash, FilteredRendezvous, KeyScheme, KeySpace, Partitions, Rendezvous, RoundRobin,
+    Scheme, Strategy, Worker, Workers, hash,
 };
 use serde_json::Value;
 
@@ -242,7 +242,7 @@ fn native_rendezvous_hashes_and_scores_are_pinned_to_the_bit() {
 fn native_assignments_of_each_strategy_are_pinned() {
     let vectors = golden("native.json");
     let cases = list(&vectors["assignments"]);
-    assert!(cases.len() >= 21, "only {} cases were read", cases.len());
+    assert!(cases.len() >= 29, "only {} cases were read", cases.len());
     for case in cases {
         let workers = Workers::new(list(&case["workers"]).iter().map(|worker| {
             let weight = worker[1].as_f64().unwrap();
@@ -262,6 +262,7 @@ fn native_assignments_of_each_strategy_are_pinned() {
                 let ring = ConsistentHash::new().with_virtual_nodes(virtual_nodes);
                 Box::new(ring.with_seed(seed))
             }
+            "rendezvous-filtered" => Box::new(FilteredRendezvous::new().with_seed(seed)),
             "round-robin" => Box::new(RoundRobin),
             other => panic!("unknown strategy {other}"),
         };

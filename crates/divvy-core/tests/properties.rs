@@ -3,8 +3,8 @@
 mod suite;
 
 use divvy_core::{
-    Balanced, ConsistentHash, Health, Partition, Partitions, Rendezvous, RoundRobin, Scheme,
-    Strategy, WeightedConsistentHash, Worker, Workers, Zoned,
+    Balanced, ConsistentHash, FilteredRendezvous, Health, Partition, Partitions, Rendezvous,
+    RoundRobin, Scheme, Strategy, WeightedConsistentHash, Worker, Workers, Zoned,
 };
 use proptest::collection::btree_map;
 use proptest::prelude::*;
@@ -30,6 +30,7 @@ fn hashing_strategies() -> Vec<Box<dyn Strategy>> {
     vec![
         Box::new(Rendezvous::new()),
         Box::new(Rendezvous::new().with_scheme(Scheme::Native { seed: 99 })),
+        Box::new(FilteredRendezvous::new()),
         Box::new(Rendezvous::new().with_scheme(Scheme::Cruster)),
         Box::new(Rendezvous::new().with_scheme(rendezgo)),
         #[cfg(feature = "parallel")]

@@ -68,6 +68,7 @@ With --previous, workers and partitions that are not given are those of the assi
 Strategies (--strategy):
   rendezvous                shares in proportion to weights; only what must moves
   rendezvous-parallel       the same placement, computed on all cores
+  rendezvous-filtered       among a few workers per partition, for more than 10,000 of them
   balanced                  counts even to 1, and with --previous the fewest moves to that
   weighted-consistent-hash  loads by partition weight inside a band around each worker's share,
                             and with --previous few moves

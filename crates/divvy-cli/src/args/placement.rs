@@ -34,7 +34,7 @@ pub(crate) struct PlacementArgs {
     /// The assignment in force: what `assign --json` or `plan --json` printed
     #[arg(long, value_name = "@FILE", display_order = 3)]
     pub(crate) previous: Option<String>,
-    /// rendezvous, rendezvous-parallel, balanced, weighted-consistent-hash, zoned, consistent-hash
+    /// rendezvous, rendezvous-parallel, rendezvous-filtered, balanced, weighted-consistent-hash, zoned, consistent-hash
     /// or round-robin
     #[arg(long, value_name = "NAME", default_value_t, display_order = 4)]
     pub(crate) strategy: StrategyName,

@@ -47,6 +47,7 @@ fn partitions(args: &ExplainArgs, given: &Given) -> Result<Partitions, Failure> 
         (
             StrategyName::Rendezvous
             | StrategyName::RendezvousParallel
+            | StrategyName::RendezvousFiltered
             | StrategyName::ConsistentHash,
             _,
         ) => Ok(Partitions::new([partition])?),

@@ -32,7 +32,7 @@ use super::outcome::{Cause, Plan};
 use super::place::place;
 use super::problem::{NONE, PlanError, Problem, Slot, Weights};
 use super::repair::repair;
-use super::target::{Limits, Targets};
+use super::target::{Kept, Limits, Targets};
 use super::zone::Zones;
 
 /// Plans loads into a band; `preferred` names the worker a partition hashes to, and is asked only for
@@ -86,14 +86,12 @@ fn plan(
         Weights::Even => Cow::Owned(vec![1; problem.previous.len()]),
     };
     let mut ledger = Ledger::new(&weights, problem.slots, zones, problem.previous);
-    let targets = Targets::new(
-        &weights,
-        problem.slots,
-        zones,
-        band,
-        &ledger.owners,
-        &ledger.loads,
-    );
+    let kept = Kept {
+        owners: &ledger.owners,
+        loads: &ledger.loads,
+        counts: &ledger.counts,
+    };
+    let targets = Targets::new(&weights, problem.slots, zones, band, kept);
     ledger.count_extremes(&targets);
     let is_cold = ledger.counts.iter().all(|&count| count == 0);
 

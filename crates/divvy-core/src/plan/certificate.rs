@@ -28,7 +28,7 @@ pub struct Certificate {
     pub orphans: u32,
     /// Partitions without an owner before; they are placed, not moved.
     pub new: u32,
-    /// No assignment that is at least as balanced has fewer moves. Exact when planning by count; from weights
+    /// No assignment in which every worker is as well off has fewer moves. Exact when planning by count; from weights
     /// it is a bound that may be out of reach. A worker this plan leaves outside the band may be as far
     /// outside in what is compared.
     pub lower_bound: u32,

@@ -23,6 +23,9 @@ use super::target::{Goal, Limits, Targets};
 const NEAR: usize = 6;
 const FAR: usize = 128;
 
+/// Zones that are asked to help one that is outside.
+const HELPERS: usize = 3;
+
 /// Repairs whatever is outside `trigger`, aiming at `aim`.
 pub(super) fn repair(ledger: &mut Ledger<'_>, targets: &Targets, trigger: &Goal, aim: &Goal) {
     if is_inside(ledger, targets, trigger) {
@@ -74,12 +77,14 @@ impl Repair<'_> {
                 let is_normal =
                     |&partition: &u32| !self.targets.is_extreme(ledger.weights[partition as usize]);
                 let extreme = list.get(list.partition_point(is_normal)).copied();
-                let is_open = |&to: &u32| {
-                    ledger.has_room(to)
-                        && ledger.extremes[to as usize] < self.targets.extreme_limits[to as usize]
+                let may_take = |&to: &u32| {
+                    ledger.extremes[to as usize] < self.targets.extreme_limits[to as usize]
                 };
-                let taker = self.shelf.lightest(ALL).find(is_open);
-                let (Some(extreme), Some(taker)) = (extreme, taker) else {
+                let Some(taker) = self.shelf.lightest_open(ALL).find(may_take) else {
+                    // Nobody takes an extreme, whoever it comes from.
+                    return changed;
+                };
+                let Some(extreme) = extreme else {
                     break;
                 };
                 ledger.note(extreme, Cause::Extremes, None);
@@ -146,7 +151,13 @@ impl Repair<'_> {
             }
         };
         let mut search = self.search(ledger);
-        for partner in self.partners(ledger, worker, is_over, NEAR) {
+        let near: Vec<u32> = if is_over {
+            let open = self.shelf.lightest_open(ALL);
+            open.filter(|&other| other != worker).take(NEAR).collect()
+        } else {
+            self.partners(ledger, worker, is_over, NEAR)
+        };
+        for partner in near {
             let (from, to) = pair(partner);
             let window = search.window(from, to);
             search.try_moves(from, to, window);
@@ -190,7 +201,7 @@ impl Repair<'_> {
             && self.trigger.workers[to].contains(ledger.loads[to] + step.net)
     }
 
-    /// Repairs the worst zone until all are inside or it cannot be helped.
+    /// Repairs zones, the worst first, until all are inside or none of those outside can be helped.
     fn repair_zones(&mut self, ledger: &mut Ledger<'_>) -> bool {
         let mut changed = false;
         if ledger.zones.len() > 1 {
@@ -202,9 +213,16 @@ impl Repair<'_> {
         changed
     }
 
-    /// The best step between the worst zone and the one that can help it most.
+    /// The best step between the worst zone that can be helped and the one that helps it most.
     fn zone_step(&self, ledger: &Ledger<'_>) -> Option<Step> {
-        let (from, to) = self.zone_pair(ledger)?;
+        let pairs = self.zone_pairs(ledger);
+        pairs
+            .into_iter()
+            .find_map(|(from, to)| self.step_between(ledger, from, to))
+    }
+
+    /// The best step from one zone to another.
+    fn step_between(&self, ledger: &Ledger<'_>, from: usize, to: usize) -> Option<Step> {
         let aim = &self.measure.aim.zones;
         let loads = &ledger.zone_loads;
         let window = Window::new(aim[from], loads[from], aim[to], loads[to]);
@@ -214,14 +232,14 @@ impl Repair<'_> {
         let givers: Vec<u32> = sparing
             .chain(self.shelf.heaviest(from_order).take(NEAR))
             .collect();
-        let takers: Vec<u32> = self.shelf.lightest(to_order).take(NEAR).collect();
-        let pairs = || {
-            givers
-                .iter()
-                .flat_map(|from| takers.iter().map(move |to| (*from, *to)))
+        let takers: Vec<u32> = self.shelf.lightest_open(to_order).take(NEAR).collect();
+        let partners: Vec<u32> = self.shelf.lightest(to_order).take(NEAR).collect();
+        let pairs = |takers: &[u32]| -> Vec<(u32, u32)> {
+            let with_all = |&from: &u32| takers.iter().map(move |&to| (from, to));
+            givers.iter().flat_map(with_all).collect()
         };
         let mut search = self.search(ledger);
-        for (from, to) in pairs() {
+        for (from, to) in pairs(&takers) {
             let most = window.most.min(search.window(from, to).most);
             let enough = window.enough.min(most);
             search.try_moves(from, to, Window { enough, most });
@@ -233,15 +251,16 @@ impl Repair<'_> {
             is_inside && self.suffices(ledger, step)
         };
         if !search.best.is_some_and(suffices) {
-            for (from, to) in pairs() {
+            for (from, to) in pairs(&partners) {
                 search.try_swaps(from, to, window);
             }
         }
         search.best
     }
 
-    /// The zone to give and the zone to take: the worst one, and the lightest or heaviest of the others.
-    fn zone_pair(&self, ledger: &Ledger<'_>) -> Option<(usize, usize)> {
+    /// Pairs of a zone to give and a zone to take, the most promising first: the zones outside by how far, each
+    /// with the lightest or heaviest few of the others.
+    fn zone_pairs(&self, ledger: &Ledger<'_>) -> Vec<(usize, usize)> {
         let zones =
             || (0..ledger.zones.len()).filter(|&zone| !ledger.zones.members[zone].is_empty());
         let outside = |zone: usize| {
@@ -249,23 +268,28 @@ impl Repair<'_> {
             self.measure
                 .zone_outside(zone, self.trigger.zones[zone], load)
         };
-        let worst = zones().max_by(|&a, &b| outside(a).total_cmp(&outside(b)).then(b.cmp(&a)))?;
-        if outside(worst) == 0.0 {
-            return None;
+        let mut violators: Vec<usize> = zones().filter(|&zone| outside(zone) > 0.0).collect();
+        violators.sort_by(|&a, &b| outside(b).total_cmp(&outside(a)).then(a.cmp(&b)));
+        if violators.is_empty() {
+            return Vec::new();
         }
         let aim = &self.measure.aim.zones;
         let level = |zone: usize| {
             let middle = aim[zone].lo.midpoint(aim[zone].hi);
             (ledger.zone_loads[zone] as f64 - middle as f64) / middle.max(1) as f64
         };
-        let others = || zones().filter(|&zone| zone != worst);
-        if ledger.zone_loads[worst] > aim[worst].hi {
-            let lightest = others().min_by(|&a, &b| level(a).total_cmp(&level(b)))?;
-            Some((worst, lightest))
-        } else {
-            let heaviest = others().max_by(|&a, &b| level(a).total_cmp(&level(b)))?;
-            Some((heaviest, worst))
+        let mut by_level: Vec<usize> = zones().collect();
+        by_level.sort_by(|&a, &b| level(a).total_cmp(&level(b)).then(a.cmp(&b)));
+        let mut pairs = Vec::new();
+        for zone in violators {
+            let others = || by_level.iter().copied().filter(|&other| other != zone);
+            if ledger.zone_loads[zone] > aim[zone].hi {
+                pairs.extend(others().take(HELPERS).map(|lighter| (zone, lighter)));
+            } else {
+                pairs.extend(others().rev().take(HELPERS).map(|heavier| (heavier, zone)));
+            }
         }
+        pairs
     }
 
     fn search<'s>(&'s self, ledger: &'s Ledger<'s>) -> Search<'s> {

@@ -18,14 +18,15 @@ pub(super) struct Share {
     remainder: u128,
 }
 
-/// Weights as integers of up to twelve decimal digits; 0 for a slot that takes nothing.
+/// Weights as integers of up to fourteen decimal digits, so that also the smallest weight beside the largest is more than
+/// one, and a hundred thousand of them can be added; 0 for a slot that takes nothing.
 pub(super) fn units(slots: &[Slot]) -> Vec<u64> {
     let largest = slots
         .iter()
         .filter(|slot| slot.is_eligible())
         .fold(0.0, |largest: f64, slot| largest.max(slot.weight));
     let mut scale = 1.0;
-    while largest * scale < 1e11 {
+    while largest * scale < 1e13 {
         scale *= 10.0;
     }
     let unit = |slot: &Slot| match slot.is_eligible() {

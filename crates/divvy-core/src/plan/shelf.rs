@@ -30,6 +30,8 @@ pub(super) struct Shelf<'a> {
 #[derive(Debug, Clone, Default)]
 struct Order {
     by_level: BTreeSet<(u64, u32)>,
+    /// The same without those whose cap leaves no room: what a move may end at.
+    open: BTreeSet<(u64, u32)>,
     /// The heaviest partition a worker can give without falling below what it aims at; absent if there is none.
     by_spare: BTreeSet<(u64, u32)>,
 }
@@ -94,6 +96,11 @@ impl<'a> Shelf<'a> {
             .map(|&(_, worker)| worker)
     }
 
+    /// Workers that have room for one more, from the lightest on; ties to the smaller index.
+    pub(super) fn lightest_open(&self, order: usize) -> impl Iterator<Item = u32> {
+        self.orders[order].open.iter().map(|&(_, worker)| worker)
+    }
+
     /// Workers from the heaviest on.
     pub(super) fn heaviest(&self, order: usize) -> impl Iterator<Item = u32> {
         self.orders[order]
@@ -133,6 +140,9 @@ impl<'a> Shelf<'a> {
         self.keys[index] = (key(level), heaviest);
         for order in orders_of(ledger, worker, self.orders.len()) {
             self.orders[order].by_level.insert((key(level), worker));
+            if ledger.has_room(worker) {
+                self.orders[order].open.insert((key(level), worker));
+            }
             if heaviest > 0 {
                 self.orders[order].by_spare.insert((heaviest, worker));
             }
@@ -143,6 +153,7 @@ impl<'a> Shelf<'a> {
         let (level, spare) = self.keys[worker as usize];
         for order in orders_of(ledger, worker, self.orders.len()) {
             self.orders[order].by_level.remove(&(level, worker));
+            self.orders[order].open.remove(&(level, worker));
             self.orders[order].by_spare.remove(&(spare, worker));
         }
     }

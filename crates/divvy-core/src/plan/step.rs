@@ -47,7 +47,13 @@ pub(super) struct Measure<'a> {
 
 impl<'a> Measure<'a> {
     pub(super) fn new(ledger: &Ledger<'_>, targets: &Targets, aim: &'a Goal) -> Self {
-        let scale = |units: u64| 1.0 / (targets.mean * units.max(1) as f64);
+        // What the band is around: beside a giant the mean would make the violations of all others vanish.
+        let level = if targets.rate > 0.0 {
+            targets.rate
+        } else {
+            targets.mean
+        };
+        let scale = |units: u64| 1.0 / (level * units.max(1) as f64);
         let zone_units = |zone: &Vec<u32>| {
             zone.iter()
                 .map(|&worker| targets.units[worker as usize])

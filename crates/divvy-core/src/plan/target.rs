@@ -74,20 +74,18 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// `owners` and `loads` are those of the partitions that may stay; other owners are `NONE`.
     pub(super) fn new(
         weights: &[u64],
         slots: &[Slot],
         zones: &Zones,
         band: &Band,
-        owners: &[u32],
-        loads: &[u64],
+        kept: Kept<'_>,
     ) -> Self {
         let total: u64 = weights.iter().sum();
         let units = units(slots);
-        let mut free = Free::new(&units, loads, total);
+        let mut free = Free::new(&units, kept, total);
         let mean = free.rate();
-        let (giants, rate) = free.seat_giants(weights, owners, band);
+        let (giants, rate) = free.seat_giants(weights, band);
         let mut giant_of = vec![NONE; slots.len()];
         for &(giant, host) in &giants {
             giant_of[host as usize] = giant;
@@ -157,6 +155,14 @@ fn extreme_limits(units: &[u64], extremes: u32) -> Vec<u32> {
     units.iter().map(limit).collect()
 }
 
+/// What may stay where it is: owners per partition (`NONE` for the others), loads and counts per worker.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kept<'a> {
+    pub(super) owners: &'a [u32],
+    pub(super) loads: &'a [u64],
+    pub(super) counts: &'a [u32],
+}
+
 /// The workers that host no giant yet, and what is left to average over them.
 struct Free<'a> {
     units: &'a [u64],
@@ -164,23 +170,25 @@ struct Free<'a> {
     /// dropped when they surface.
     largest: Vec<u32>,
     is_host: Vec<bool>,
+    kept: Kept<'a>,
     load: u64,
     capacity: u128,
 }
 
 impl<'a> Free<'a> {
-    fn new(units: &'a [u64], loads: &[u64], total: u64) -> Self {
+    fn new(units: &'a [u64], kept: Kept<'a>, total: u64) -> Self {
         let mut largest: Vec<u32> = (0..units.len() as u32)
             .filter(|&worker| units[worker as usize] > 0)
             .collect();
         largest.sort_by_key(|&worker| {
             let index = worker as usize;
-            (units[index], Reverse(loads[index]), Reverse(worker))
+            (units[index], Reverse(kept.loads[index]), Reverse(worker))
         });
         Self {
             units,
             largest,
             is_host: vec![false; units.len()],
+            kept,
             load: total,
             capacity: units.iter().map(|&unit| u128::from(unit)).sum(),
         }
@@ -201,12 +209,7 @@ impl<'a> Free<'a> {
     }
 
     /// The giants with their hosts, and the rate of the rest.
-    fn seat_giants(
-        &mut self,
-        weights: &[u64],
-        owners: &[u32],
-        band: &Band,
-    ) -> (Vec<(u32, u32)>, f64) {
+    fn seat_giants(&mut self, weights: &[u64], band: &Band) -> (Vec<(u32, u32)>, f64) {
         let mut giants = Vec::new();
         let top = self.largest();
         let bound = |rate: f64, unit: u64| band.outer().hi * rate * unit as f64;
@@ -225,7 +228,7 @@ impl<'a> Free<'a> {
             if left == 1 || weight as f64 <= bound(self.rate(), self.units[largest as usize]) {
                 break;
             }
-            let host = self.host(owners[partition as usize], largest);
+            let host = self.host(self.kept.owners[partition as usize], largest);
             self.is_host[host as usize] = true;
             self.load -= weight;
             self.capacity -= u128::from(self.units[host as usize]);
@@ -235,13 +238,17 @@ impl<'a> Free<'a> {
         (giants, self.rate())
     }
 
-    /// A giant stays where it is if that worker is not much smaller than the largest one free.
+    /// A giant stays where it is if that worker is not much smaller than the largest one free, and if hardly
+    /// anything has to make way for it there or no empty one could take it instead. Only an empty one, because
+    /// where caps keep others beside a giant it must not move on at every plan.
     fn host(&self, owner: u32, largest: u32) -> u32 {
         let Some(&unit) = self.units.get(owner as usize) else {
             return largest;
         };
         let is_large = unit * 2 >= self.units[largest as usize];
-        if is_large && !self.is_host[owner as usize] {
+        let beside = self.kept.counts[owner as usize].saturating_sub(1);
+        let is_cheaper = beside <= 1 || self.kept.counts[largest as usize] > 0;
+        if is_large && is_cheaper && !self.is_host[owner as usize] {
             owner
         } else {
             largest

@@ -22,7 +22,9 @@ use crate::worker::Workers;
 /// Guarantees counts that differ by at most 1 among equal workers, exactly the
 /// minimum number of moves to such counts, and that planning again moves
 /// nothing. Does not look at partition weights: for those take
-/// [`WeightedConsistentHash`](super::WeightedConsistentHash).
+/// [`WeightedConsistentHash`](super::WeightedConsistentHash). What has to be
+/// placed costs a rendezvous each, so a cold start among very many workers is
+/// as expensive as [`Rendezvous`].
 ///
 /// ```
 /// use divvy_core::{Balanced, Partitions, Strategy, Workers};

@@ -3,12 +3,14 @@
 mod contest;
 mod cruster;
 mod field;
+mod filtered;
 mod lanes;
 mod live;
 mod native;
 mod rendezgo;
 
 pub use cruster::CRUSTER_WEIGHT_MAX;
+pub use filtered::FilteredRendezvous;
 pub use live::LiveRendezvous;
 
 use super::{Strategy, known};

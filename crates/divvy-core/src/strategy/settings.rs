@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::weighted_consistent_hash::Thresholds;
 use super::{
-    Balanced, ConsistentHash, Rendezvous, RoundRobin, Scheme, Strategy, WeightedConsistentHash,
-    Zoned,
+    Balanced, ConsistentHash, FilteredRendezvous, Rendezvous, RoundRobin, Scheme, Strategy,
+    WeightedConsistentHash, Zoned,
 };
 use crate::error::{Error, Invalid};
 use crate::worker::WORKER_NAME_BYTES_MAX;
@@ -32,6 +32,8 @@ pub enum StrategyName {
     /// [`Rendezvous`].
     #[default]
     Rendezvous,
+    /// [`FilteredRendezvous`].
+    RendezvousFiltered,
     /// [`Rendezvous`] on all cores; needs the feature `parallel`.
     RendezvousParallel,
     /// [`WeightedConsistentHash`].
@@ -42,9 +44,10 @@ pub enum StrategyName {
 
 impl StrategyName {
     /// All names, the default one first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Rendezvous,
         Self::RendezvousParallel,
+        Self::RendezvousFiltered,
         Self::Balanced,
         Self::WeightedConsistentHash,
         Self::Zoned,
@@ -59,6 +62,7 @@ impl StrategyName {
             Self::RoundRobin => "round-robin",
             Self::ConsistentHash => "consistent-hash",
             Self::Rendezvous => "rendezvous",
+            Self::RendezvousFiltered => "rendezvous-filtered",
             Self::RendezvousParallel => "rendezvous-parallel",
             Self::WeightedConsistentHash => "weighted-consistent-hash",
             Self::Zoned => "zoned",
@@ -212,6 +216,9 @@ impl StrategySettings {
                 }
                 Box::new(ring)
             }
+            StrategyName::RendezvousFiltered => {
+                Box::new(FilteredRendezvous::new().with_seed(self.seed.unwrap_or(0)))
+            }
             StrategyName::Rendezvous => Box::new(Rendezvous::new().with_scheme(self.scheme()?)),
             #[cfg(feature = "parallel")]
             StrategyName::RendezvousParallel => {
@@ -231,7 +238,8 @@ impl StrategySettings {
         let weighted = self.name == Name::WeightedConsistentHash;
         let ring = weighted || self.name == Name::ConsistentHash;
         let banded = weighted || self.name == Name::Zoned;
-        let seeded = ring || banded || self.name == Name::Balanced;
+        let seeded =
+            ring || banded || matches!(self.name, Name::Balanced | Name::RendezvousFiltered);
         let native = self
             .scheme
             .is_none_or(|scheme| scheme == SchemeName::Native);

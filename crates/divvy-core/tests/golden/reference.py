@@ -84,6 +84,22 @@ def consistent_hash(partitions, workers, virtual_nodes=150, seed=0):
     return owners
 
 
+def filtered_rendezvous(partitions, workers, seed=0):
+    """Rendezvous among those who stand in the partition's one of 4096 buckets, 32 of which each worker is in."""
+    buckets = {}
+    for entry in workers:
+        start = worker_identity(entry[0], seed) >> 64
+        for seat in range(1, 33):
+            place = mix64(start + seat * 0x9E3779B97F4A7C15 & M64) >> 52
+            if entry not in buckets.setdefault(place, []):
+                buckets[place].append(entry)
+    owners = []
+    for partition in partitions:
+        candidates = buckets.get(mix64(key_hash(partition, seed)) >> 52) or workers
+        owners.append(workers.index(candidates[rendezvous([partition], candidates, seed)[0]]))
+    return owners
+
+
 def round_robin(partitions, workers):
     return [index % len(workers) for index in range(len(partitions))]
 
@@ -133,6 +149,13 @@ def main():
         partitions = shards(count)
         for seed in [0, 7]:
             case("rendezvous", workers, count, rendezvous(partitions, workers, seed), seed=seed)
+            case(
+                "rendezvous-filtered",
+                workers,
+                count,
+                filtered_rendezvous(partitions, workers, seed),
+                seed=seed,
+            )
             case(
                 "consistent-hash",
                 workers,

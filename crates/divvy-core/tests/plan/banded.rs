@@ -324,3 +324,134 @@ fn bands_out_of_range_are_refused() {
         "extreme of the band is out of range: 0.5"
     );
 }
+
+/// Light workers that are full by their cap must not hide those that have room.
+#[test]
+fn full_workers_do_not_stand_in_the_way_of_a_repair() {
+    for capped in [5, 6, 20, 200] {
+        let cap = |_| Slot {
+            max_partitions: Some(2),
+            ..Slot::new(1.0)
+        };
+        let slots: Vec<Slot> = (0..capped)
+            .map(cap)
+            .chain((0..10).map(|_| Slot::new(1.0)))
+            .collect();
+        let mut weights = Vec::new();
+        let mut previous = Vec::new();
+        for worker in 0..capped as u32 {
+            weights.extend([450, 450]);
+            previous.extend([worker, worker]);
+        }
+        for worker in 0..10u32 {
+            let count = if worker == 0 { 180 } else { 95 };
+            weights.extend((0..count).map(|n| 8 + n % 5));
+            previous.extend((0..count).map(|_| capped as u32 + worker));
+        }
+        let problem = Problem {
+            weights: Weights::Each(&weights),
+            slots: &slots,
+            previous: &previous,
+        };
+        let plan = banded(&problem, &Band::default(), |_| capped as u32).unwrap();
+        assert_eq!(
+            plan.certificate.outside, 0,
+            "{capped}: {:?}",
+            plan.certificate
+        );
+        assert!(
+            plan.certificate.moves < 70,
+            "{capped}: {:?}",
+            plan.certificate
+        );
+    }
+}
+
+#[test]
+fn others_are_balanced_beside_a_giant_of_any_size() {
+    for giant in [
+        1_000_000,
+        1_000_000_000,
+        10_000_000_000,
+        100_000_000_000_000,
+    ] {
+        let weights: Vec<u64> = [giant]
+            .into_iter()
+            .chain((0..300).map(|n| 1 + n % 100))
+            .collect();
+        let problem = |slots: &[Slot], previous: &[u32]| {
+            let weights = Weights::Each(&weights);
+            banded(
+                &Problem {
+                    weights,
+                    slots,
+                    previous,
+                },
+                &Band::default(),
+                |at| at % 10,
+            )
+            .unwrap()
+        };
+        let ten = vec![Slot::new(1.0); 10];
+        let cold = problem(&ten, &vec![NONE; weights.len()]);
+        assert_eq!(
+            cold.certificate.outside, 0,
+            "{giant}: {:?}",
+            cold.certificate
+        );
+        let fifteen = vec![Slot::new(1.0); 15];
+        let grown = problem(&fifteen, &cold.owners);
+        assert_eq!(
+            grown.certificate.outside, 0,
+            "{giant}: {:?}",
+            grown.certificate
+        );
+        assert!(
+            grown.counts[10..].iter().all(|&count| count > 0),
+            "{giant}: {:?}",
+            grown.counts
+        );
+        assert_eq!(
+            grown.counts[grown.owners[0] as usize], 1,
+            "{giant}: a giant shares its worker"
+        );
+    }
+}
+
+#[test]
+fn a_giant_moves_where_that_moves_fewer_than_its_neighbours() {
+    let weights: Vec<u64> = [1000].into_iter().chain([1; 100]).collect();
+    let slots = [Slot::new(1.0), Slot::new(1.0)];
+    let plan = |previous: &[u32]| {
+        let weights = Weights::Each(&weights);
+        let problem = Problem {
+            weights,
+            slots: &slots,
+            previous,
+        };
+        banded(&problem, &Band::default(), |_| 0).unwrap()
+    };
+    let moved = plan(&[0; 101]);
+    assert_eq!((moved.certificate.moves, moved.owners[0]), (1, 1));
+    assert_eq!(plan(&moved.owners).certificate.moves, 0);
+}
+
+/// A light worker beside a very heavy one has the share that the certificate
+/// measures it by.
+#[test]
+fn shares_hold_for_the_smallest_weight_beside_the_largest() {
+    let slots = [Slot::new(1e6), Slot::new(1e-6)];
+    let weights: Vec<u64> = (0..3000).map(|n| 1_000_000_000 * (1 + n % 7)).collect();
+    let problem = Problem {
+        weights: Weights::Each(&weights),
+        slots: &slots,
+        previous: &vec![NONE; weights.len()],
+    };
+    let plan = banded(&problem, &Band::default(), |_| 0).unwrap();
+    let max = plan.certificate.max_over_mean;
+    assert!(
+        plan.certificate.outside > 0 || max <= 1.3,
+        "{:?}",
+        plan.certificate
+    );
+}

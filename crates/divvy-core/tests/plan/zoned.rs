@@ -273,3 +273,41 @@ fn a_lost_zone_is_taken_over_by_the_others_in_proportion() {
             .all(|change| change.cause == Cause::WorkerGone && change.from != NONE)
     );
 }
+
+#[test]
+fn a_zone_that_cannot_be_helped_does_not_stop_the_repair_of_others() {
+    let slot = |zone: u32| Slot {
+        zone,
+        ..Slot::new(1.0)
+    };
+    let tight = Slot {
+        max_partitions: Some(1),
+        ..slot(0)
+    };
+    let slots: Vec<Slot> = [tight]
+        .into_iter()
+        .chain((0..40).map(|n| slot(1 + n / 20)))
+        .collect();
+    // Zone 1 has far more than zone 2, and zone 0 can only ever own one.
+    let weights: Vec<u64> = (0..1000).map(|n| 90 + n % 21).collect();
+    let previous: Vec<u32> = (0..1000u32)
+        .map(|n| match n {
+            0 => 0,
+            n if n % 5 < 3 => 1 + n % 20,
+            n => 21 + n % 20,
+        })
+        .collect();
+    let problem = Problem {
+        weights: Weights::Each(&weights),
+        slots: &slots,
+        previous: &previous,
+    };
+    let plan = zoned_banded(&problem, &Band::default(), |_| 1).unwrap();
+    let load = |zone: std::ops::Range<usize>| plan.loads[zone].iter().sum::<u64>() as f64;
+    let (one, two) = (load(1..21), load(21..41));
+    assert!(
+        one / two <= 1.1 / 0.9 + 0.01,
+        "{one} and {two}: {:?}",
+        plan.certificate
+    );
+}
