@@ -23,12 +23,19 @@ pub(super) fn released(problem: &Problem<'_>, seats: &[u64], held: &[u32]) -> Ve
         if givers.left == 0 {
             break;
         }
-        let any = match &few {
-            Some(few) => any_of(owners, few),
-            None => givers.any(owners),
-        };
-        if any {
-            givers.give(head.len() + at * LANES, owners, &mut found);
+        let start = head.len() + at * LANES;
+        match &few {
+            Some(few) if any_of(owners, few) => {
+                // Only those lanes: where a few of many give, to look at each would be most of the work.
+                let mut lanes = lanes_of(owners, few);
+                while lanes != 0 {
+                    let lane = lanes.ilog2() as usize;
+                    lanes ^= 1 << lane;
+                    givers.give(start + lane, &owners[lane..=lane], &mut found);
+                }
+            }
+            None if givers.any(owners) => givers.give(start, owners, &mut found),
+            _ => {}
         }
     }
     givers.give(0, head, &mut found);
@@ -89,6 +96,14 @@ impl Givers {
             found.push((start + at) as u32);
         }
     }
+}
+
+/// Which of these owners are among the few, a bit each.
+fn lanes_of(owners: &[u32; LANES], few: &[u32; FEW]) -> u32 {
+    let lanes = owners.iter().enumerate();
+    lanes.fold(0, |lanes, (lane, owner)| {
+        lanes | u32::from(few.contains(owner)) << lane
+    })
 }
 
 /// Whether one of these owners is among the few; without branches, so that it compiles to vectors.
