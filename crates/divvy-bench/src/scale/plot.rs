@@ -16,8 +16,9 @@ const PANEL_LEFTS: [f64; 2] = [80.0, 760.0];
 const LABEL_STEP: f64 = 18.0;
 
 /// Told apart with any kind of colour vision, in the order of the strategies.
-const COLOURS: [&str; 8] = [
+const COLOURS: [&str; 9] = [
     "#0072b2", "#56b4e9", "#000000", "#d55e00", "#b8860b", "#009e73", "#cc79a7", "#888888",
+    "#7b3fa0",
 ];
 
 /// A range of powers of ten that is mapped to pixels.
