@@ -45,8 +45,9 @@ pub(super) fn measure(rounds: usize, quick: bool) -> Vec<Figure> {
     ];
     let figure = |(case, previous, slots): (&'static str, &[u32], &[Slot])| {
         eprintln!("balanced {partitions}x{workers}, {case}");
+        // More rounds than for a time: with a few, the ratio of two medians differs much from run to run.
         let (plan_ns, copy_ns) = clock::duel(
-            rounds,
+            4 * rounds,
             || timed(|| plan(previous, slots)),
             || timed(|| previous.to_vec()),
         );

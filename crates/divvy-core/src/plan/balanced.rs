@@ -79,43 +79,43 @@ pub(super) fn fill(
     cause: impl Fn(usize) -> Cause,
     mut preferred: impl FnMut(u32) -> u32,
 ) -> (Vec<u32>, Vec<Move>) {
-    let mut owners = problem.previous.to_vec();
-    let change = |partition: u32| {
-        let from = problem.previous[partition as usize];
-        Move {
-            partition,
-            from,
-            to: NONE,
-            cause: match problem.slots.get(from as usize) {
-                None if from == NONE => Cause::New,
-                Some(slot) if slot.is_eligible() => cause(from as usize),
-                _ => Cause::WorkerGone,
-            },
-            rejected: None,
-        }
+    let cause = |from: u32| match problem.slots.get(from as usize) {
+        None if from == NONE => Cause::New,
+        Some(slot) if slot.is_eligible() => cause(from as usize),
+        _ => Cause::WorkerGone,
     };
     let released = released(problem, seats, held);
-    let mut moves: Vec<Move> = released.into_iter().map(change).collect();
+    // All at once: a preference may be far away in memory, and these do not wait for each other.
+    let wanted: Vec<u32> = released.iter().map(|&at| preferred(at)).collect();
     let free = |(&seats, &held): (&u64, &u32)| (seats as u32).saturating_sub(held);
     let mut left: Vec<u32> = seats.iter().zip(held).map(free).collect();
     let mut rest = Vec::new();
-    for (index, change) in moves.iter_mut().enumerate() {
-        let worker = preferred(change.partition);
+    // Whoever is turned down here gets its worker below.
+    let place = |(index, (partition, worker)): (usize, (u32, u32))| {
+        let from = problem.previous[partition as usize];
+        let mut change = Move {
+            partition,
+            from,
+            to: worker,
+            cause: cause(from),
+            rejected: None,
+        };
         match left.get_mut(worker as usize) {
-            Some(seats) if *seats > 0 => {
-                *seats -= 1;
-                change.to = worker;
-            }
+            Some(seats) if *seats > 0 => *seats -= 1,
             _ => {
                 change.rejected = Some(reject(problem.slots, worker));
                 rest.push(index);
             }
         }
-    }
+        change
+    };
+    let pairs = released.into_iter().zip(wanted);
+    let mut moves: Vec<Move> = pairs.enumerate().map(place).collect();
     let takers = refill(problem.slots, seats, &left, rest.len());
     for (index, taker) in rest.into_iter().zip(takers) {
         moves[index].to = taker;
     }
+    let mut owners = problem.previous.to_vec();
     for change in &moves {
         owners[change.partition as usize] = change.to;
     }

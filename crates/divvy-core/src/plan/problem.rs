@@ -124,39 +124,31 @@ impl Problem<'_> {
 
     /// How many partitions each slot held, and how many had no owner before.
     pub(super) fn held(&self) -> Result<(Vec<u32>, u32), PlanError> {
-        let workers = self.slots.len() as u32;
-        let is_unknown = |owner: u32| owner.wrapping_sub(workers) < GONE - workers;
-        if self
-            .previous
-            .iter()
-            .fold(false, |any, &owner| any | is_unknown(owner))
-        {
-            return Err(self.unknown_owner());
-        }
-        // What is left are slots, GONE and NONE, which the lowest bits tell apart: no branch for each of a
-        // million.
-        let size = (self.slots.len() + 2).next_power_of_two();
+        // Shifted by two, GONE and NONE wrap around to the first counters and whoever is unknown is beyond the
+        // last: one comparison for each of a million.
+        let size = self.slots.len() + 2;
         // Four tables, because equal owners often follow each other and one counter could not be raised again
         // before it is stored.
         let mut tables = vec![0u32; 4 * size];
         let (ab, cd) = tables.split_at_mut(2 * size);
         let ((a, b), (c, d)) = (ab.split_at_mut(size), cd.split_at_mut(size));
-        let count = |table: &mut [u32], owner: u32| {
-            let mask = table.len() - 1;
-            table[owner as usize & mask] += 1;
+        let is_counted = |table: &mut [u32], owner: u32| {
+            let counter = table.get_mut(owner.wrapping_add(2) as usize);
+            counter.map(|counter| *counter += 1).is_some()
         };
         let (quads, rest) = self.previous.as_chunks::<4>();
         for &[w, x, y, z] in quads {
-            count(a, w);
-            count(b, x);
-            count(c, y);
-            count(d, z);
+            if !(is_counted(a, w) && is_counted(b, x) && is_counted(c, y) && is_counted(d, z)) {
+                return Err(self.unknown_owner());
+            }
         }
         for &owner in rest {
-            count(a, owner);
+            if !is_counted(a, owner) {
+                return Err(self.unknown_owner());
+            }
         }
         let total = |at: usize| a[at] + b[at] + c[at] + d[at];
-        Ok(((0..self.slots.len()).map(total).collect(), total(size - 1)))
+        Ok(((2..size).map(total).collect(), total(1)))
     }
 
     /// Names the first previous owner that does not exist.
