@@ -1,0 +1,53 @@
+//! Real servers and broken networks for tests.
+//!
+//! A test starts the servers it needs, each on a port of its own, bound to the loopback address and
+//! with a temporary directory, and may pause, kill and restart them. None outlives the value that
+//! stands for it, nor the test's process, however that ends. `scripts/servers` installs them; one
+//! that is missing is a failure that says so.
+//!
+//! What can't be had in a test is a panic here, with the server's log in its message: there is
+//! nothing that a test could do about it.
+//!
+//! ```no_run
+//! # async fn example() {
+//! use divvy_testbed::{NatsOptions, NatsServer, NatsVersion, Proxy};
+//!
+//! let mut server = NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await;
+//! let proxy = Proxy::start(server.address()).await;
+//! let client_connects_to = format!("nats://{}", proxy.address());
+//! proxy.hold_replies(); // What the client writes now is applied, but it is not told.
+//! server.kill();
+//! server.start_again().await; // On the same port, with the same data.
+//! # }
+//! ```
+
+mod certificates;
+mod connection;
+mod nats;
+mod nats_cluster;
+mod nats_operator;
+mod nats_options;
+mod nkey;
+mod port;
+mod probe;
+mod process;
+mod program;
+mod proxy;
+mod redis;
+mod redis_options;
+mod server;
+mod spawner;
+mod until;
+
+pub use certificates::{Certificates, Identity};
+pub use nats::NatsServer;
+pub use nats_cluster::NatsCluster;
+pub use nats_operator::NatsOperator;
+pub use nats_options::NatsOptions;
+pub use nkey::Nkey;
+pub use program::{NatsVersion, RedisFlavour};
+pub use proxy::Proxy;
+pub use redis::RedisServer;
+pub use redis_options::RedisOptions;
+pub use server::Server;
+pub use until::{until, until_some};

@@ -1,0 +1,93 @@
+//! One running process of a server.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+use crate::program::debian;
+use crate::spawner;
+
+const SIGNAL_TAKES_MAX: Duration = Duration::from_secs(10);
+const INTERVAL: Duration = Duration::from_millis(1);
+
+/// A process that ends when this is dropped, and when the process that holds this ends.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts `program`, its output going to the end of the file `log`.
+    pub(crate) fn spawn(program: &Path, arguments: &[String], log: &Path) -> io::Result<Self> {
+        let output = OpenOptions::new().create(true).append(true).open(log)?;
+        // It sets the signal of the parent's death, and then becomes the program.
+        let mut command = Command::new(debian("setpriv"));
+        command
+            .args(["--pdeathsig", "KILL", "--"])
+            .arg(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output);
+        let child = spawner::spawn(command)?;
+        Ok(Self { child })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it has ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("it is our child")
+    }
+
+    /// Stops all of its threads; returns when they have.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+        let stopped = || {
+            let asked = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+            waitid(WaitId::Pid(self.id()), asked).is_ok_and(|status| status.is_some())
+        };
+        let deadline = Instant::now() + SIGNAL_TAKES_MAX;
+        while !stopped() {
+            assert!(
+                Instant::now() < deadline,
+                "process {} does not pause",
+                self.pid()
+            );
+            thread::sleep(INTERVAL);
+        }
+    }
+
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// Asks it to end.
+    pub(crate) fn terminate(&self) {
+        self.signal(Signal::TERM);
+        self.resume();
+    }
+
+    fn signal(&self, signal: Signal) {
+        // It stays ours until it is waited for, so the id can't be another's.
+        kill_process(self.id(), signal).expect("a child can be signalled");
+    }
+
+    fn id(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Fails only if it has ended already. A paused process is killed, too.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

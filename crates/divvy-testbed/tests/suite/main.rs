@@ -1,0 +1,11 @@
+//! The testbed's claims.
+
+mod cluster;
+mod killed;
+mod nats;
+mod nats_auth;
+mod proxy;
+mod redis;
+mod tls;
+mod until;
+mod wire;
