@@ -141,7 +141,7 @@ impl Interned {
                     index => Some(id(index)),
                 };
                 Change {
-                    partition: partition.to_string(),
+                    partition: partition.as_str().to_owned(),
                     from,
                     to: id(change.to),
                     cause: change.cause,

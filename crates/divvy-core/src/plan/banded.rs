@@ -29,7 +29,7 @@ use super::bound::lower_bound;
 use super::certificate::Certificate;
 use super::ledger::Ledger;
 use super::outcome::{Cause, Plan};
-use super::place::place;
+use super::place::{Unplaced, place};
 use super::problem::{NONE, PlanError, Problem, Slot, Weights};
 use super::repair::repair;
 use super::target::{Kept, Limits, Targets};
@@ -137,16 +137,20 @@ fn seat_giants(ledger: &mut Ledger<'_>, targets: &Targets, previous: &[u32]) {
 
 /// Takes what is over a cap from its worker, the lightest first, and returns all that has no owner, heaviest
 /// first.
-fn free(ledger: &mut Ledger<'_>, targets: &Targets, previous: &[u32]) -> Vec<(u32, Cause)> {
+fn free(ledger: &mut Ledger<'_>, targets: &Targets, previous: &[u32]) -> Vec<Unplaced> {
+    let weights = ledger.weights;
+    let unplaced = |partition: u32, cause: Cause| Unplaced {
+        weight: weights[partition as usize],
+        partition,
+        cause,
+    };
     let mut pool = Vec::new();
     let over_cap = |ledger: &Ledger<'_>, worker: usize| {
         ledger.counts[worker].saturating_sub(ledger.slots[worker].cap())
     };
     if (0..ledger.slots.len()).any(|worker| over_cap(ledger, worker) > 0) {
         let mut order: Vec<u32> = (0..ledger.owners.len() as u32).collect();
-        order.sort_unstable_by_key(|&partition| {
-            (ledger.weights[partition as usize], Reverse(partition))
-        });
+        order.sort_unstable_by_key(|&partition| (weights[partition as usize], Reverse(partition)));
         for partition in order {
             let owner = ledger.owners[partition as usize];
             if owner == NONE || targets.giant_of[owner as usize] == partition {
@@ -154,7 +158,7 @@ fn free(ledger: &mut Ledger<'_>, targets: &Targets, previous: &[u32]) -> Vec<(u3
             }
             if over_cap(ledger, owner as usize) > 0 {
                 ledger.assign(partition, NONE, targets);
-                pool.push((partition, Cause::Cap));
+                pool.push(unplaced(partition, Cause::Cap));
             }
         }
     }
@@ -165,12 +169,11 @@ fn free(ledger: &mut Ledger<'_>, targets: &Targets, previous: &[u32]) -> Vec<(u3
     };
     for (partition, &owner) in ledger.owners.iter().enumerate() {
         if owner == NONE && !is_freed(ledger, partition) {
-            pool.push((partition as u32, pool_cause(previous[partition])));
+            let cause = pool_cause(previous[partition]);
+            pool.push(unplaced(partition as u32, cause));
         }
     }
-    pool.sort_unstable_by_key(|&(partition, _)| {
-        (Reverse(ledger.weights[partition as usize]), partition)
-    });
+    pool.sort_unstable_by_key(|unplaced| (Reverse(unplaced.weight), unplaced.partition));
     pool
 }
 

@@ -1,6 +1,7 @@
 //! Who owns what while a plan is made, and why each change was made.
 
 use super::outcome::{Cause, Move, Rejection};
+use super::place::Unplaced;
 use super::problem::{NONE, Slot};
 use super::target::Targets;
 use super::zone::Zones;
@@ -82,12 +83,22 @@ impl<'a> Ledger<'a> {
             self.zone_loads[self.zones.of[from] as usize] -= weight;
         }
         if to != NONE {
-            let to = to as usize;
-            self.loads[to] += weight;
-            self.counts[to] += 1;
-            self.extremes[to] += extreme;
-            self.zone_loads[self.zones.of[to] as usize] += weight;
+            self.book(weight, to, targets);
         }
+    }
+
+    /// Gives a partition that has no owner to a worker.
+    pub(super) fn seat(&mut self, unplaced: &Unplaced, worker: u32, targets: &Targets) {
+        self.owners[unplaced.partition as usize] = worker;
+        self.book(unplaced.weight, worker, targets);
+    }
+
+    fn book(&mut self, weight: u64, to: u32, targets: &Targets) {
+        let to = to as usize;
+        self.loads[to] += weight;
+        self.counts[to] += 1;
+        self.extremes[to] += u32::from(targets.is_extreme(weight));
+        self.zone_loads[self.zones.of[to] as usize] += weight;
     }
 
     /// Notes why a partition moves. The first cause stands: what happens to it afterwards follows from that.

@@ -14,51 +14,54 @@ use super::target::{Goal, Targets};
 /// How many workers are compared for an extreme when workers have different weights.
 const COMPARED: usize = 16;
 
+/// A partition that has no owner. It carries its weight because a pool is sorted and walked by weight, which is
+/// any order in memory: looked up, every weight would be waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unplaced {
+    pub(super) weight: u64,
+    pub(super) partition: u32,
+    /// Why it has to be placed.
+    pub(super) cause: Cause,
+}
+
 /// Places partitions that have no owner; `pool` is sorted heaviest first.
 pub(super) fn place(
     ledger: &mut Ledger<'_>,
     targets: &Targets,
     goal: &Goal,
-    pool: &[(u32, Cause)],
+    pool: &[Unplaced],
     mut preferred: impl FnMut(u32) -> u32,
 ) {
-    let weight = |ledger: &Ledger<'_>, partition: u32| ledger.weights[partition as usize];
-    let extremes =
-        pool.partition_point(|&(partition, _)| targets.is_extreme(weight(ledger, partition)));
+    let extremes = pool.partition_point(|unplaced| targets.is_extreme(unplaced.weight));
+    let (extremes, others) = pool.split_at(extremes);
     let mut places = Places::new(ledger, targets);
-    for &(partition, cause) in &pool[..extremes] {
-        let worker = places.lightest_for(ledger, partition);
-        ledger.assign(partition, worker, targets);
-        ledger.note(partition, cause, None);
+    for unplaced in extremes {
+        let worker = places.lightest_for(ledger, unplaced.weight);
+        ledger.seat(unplaced, worker, targets);
+        ledger.note(unplaced.partition, unplaced.cause, None);
     }
     let mut places = Places::new(ledger, targets);
     places.for_extremes = false;
-    let mut left: u64 = pool[extremes..]
-        .iter()
-        .map(|&(partition, _)| weight(ledger, partition))
-        .sum();
+    let mut left: u64 = others.iter().map(|unplaced| unplaced.weight).sum();
     let mut lacking: u64 = lacking(ledger, goal);
-    for &(partition, cause) in &pool[extremes..] {
-        let weight = weight(ledger, partition);
+    for unplaced in others {
+        let weight = unplaced.weight;
         left -= weight;
-        let first = preferred(partition);
-        let rejected = reject(ledger, goal, partition, first, left >= lacking);
+        let first = preferred(unplaced.partition);
+        let rejected = reject(ledger, goal, weight, first, left >= lacking);
         let worker = match rejected {
             None => first,
-            Some(_) => places.lightest_for(ledger, partition),
+            Some(_) => places.lightest_for(ledger, weight),
         };
         let lo = goal.workers[worker as usize].lo;
         lacking -= lo.saturating_sub(ledger.loads[worker as usize]).min(weight);
-        ledger.assign(partition, worker, targets);
-        let reason = rejected.filter(|_| worker != first);
-        ledger.note(
-            partition,
-            cause,
-            reason.map(|reason| Rejection {
-                worker: first,
-                reason,
-            }),
-        );
+        ledger.seat(unplaced, worker, targets);
+        let rejected = rejected.filter(|_| worker != first);
+        let rejected = rejected.map(|reason| Rejection {
+            worker: first,
+            reason,
+        });
+        ledger.note(unplaced.partition, unplaced.cause, rejected);
     }
 }
 
@@ -70,11 +73,11 @@ fn lacking(ledger: &Ledger<'_>, goal: &Goal) -> u64 {
         .sum()
 }
 
-/// Why the preferred worker cannot have the partition, if it cannot.
+/// Why the preferred worker cannot have a partition of this weight, if it cannot.
 fn reject(
     ledger: &Ledger<'_>,
     goal: &Goal,
-    partition: u32,
+    weight: u64,
     worker: u32,
     has_spare: bool,
 ) -> Option<Reason> {
@@ -85,7 +88,6 @@ fn reject(
     if !ledger.has_room(worker) {
         return Some(Reason::Full);
     }
-    let weight = ledger.weights[partition as usize];
     if ledger.loads[index] + weight > goal.workers[index].hi {
         return Some(Reason::OverBand);
     }
@@ -137,10 +139,10 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// The worker to place on. Extremes ignore their limit only when no worker below it has room.
-    fn lightest_for(&mut self, ledger: &Ledger<'_>, partition: u32) -> u32 {
+    /// The worker to place this weight on. Extremes ignore their limit only when no worker below it has room.
+    fn lightest_for(&mut self, ledger: &Ledger<'_>, weight: u64) -> u32 {
         loop {
-            if let Some(worker) = self.next(ledger, partition) {
+            if let Some(worker) = self.next(ledger, weight) {
                 return worker;
             }
             assert!(self.for_extremes, "the caps together hold all partitions");
@@ -149,7 +151,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn next(&mut self, ledger: &Ledger<'_>, partition: u32) -> Option<u32> {
+    fn next(&mut self, ledger: &Ledger<'_>, weight: u64) -> Option<u32> {
         let targets = self.targets;
         let (zone_shares, for_extremes) = (&self.zone_shares, self.for_extremes);
         let zone_level = |zone: u32| zone_level(ledger, zone_shares, zone);
@@ -171,7 +173,7 @@ impl<'a> Places<'a> {
                 return Some(lightest);
             }
             return Some(queue.best_of(COMPARED, level, is_open, |worker| {
-                let load = ledger.loads[worker as usize] + ledger.weights[partition as usize];
+                let load = ledger.loads[worker as usize] + weight;
                 load as f64 / targets.units[worker as usize] as f64
             }));
         }

@@ -1,5 +1,6 @@
 //! What the strategies that know the previous assignment share.
 
+use super::Ring;
 use super::rendezvous::Chooser;
 use crate::error::{Error, Invalid};
 use crate::explain::Explanation;
@@ -79,9 +80,6 @@ fn veto_of(reason: Reason) -> Veto {
 }
 
 /// By rendezvous, the worker that a partition of the given index prefers.
-///
-/// Those without an owner are certain to be asked for and are placed in one
-/// go; the others one by one, when the planner frees them.
 pub(super) fn rendezvous_preference<'a>(
     workers: &Workers,
     partitions: &'a Partitions,
@@ -89,18 +87,58 @@ pub(super) fn rendezvous_preference<'a>(
     seed: u64,
 ) -> Result<impl FnMut(u32) -> u32 + use<'a>, Error> {
     let mut chooser = Chooser::new(workers, seed)?;
-    let name = move |partition: u32| partitions.as_slice()[partition as usize].as_str();
     let unowned = interned.unowned();
-    let mut chosen = Vec::new();
-    if !unowned.is_empty() {
-        chosen = vec![NONE; partitions.len()];
-        let owners = chooser.choose_all(unowned.iter().map(|&partition| name(partition)));
-        for (partition, owner) in unowned.into_iter().zip(owners) {
-            chosen[partition as usize] = owner;
-        }
+    let owners = chooser.choose_all(names(partitions, &unowned));
+    let ahead = by_index(partitions, &unowned, owners);
+    Ok(looked_up(partitions, ahead, move |name| {
+        chooser.choose(name)
+    }))
+}
+
+/// On a ring, the worker that a partition of the given index prefers.
+pub(super) fn ring_preference<'a>(
+    ring: Ring,
+    partitions: &'a Partitions,
+    interned: &Interned,
+) -> impl FnMut(u32) -> u32 + use<'a> {
+    let unowned = interned.unowned();
+    let owners = names(partitions, &unowned).map(|name| ring.owner_of(name));
+    let ahead = by_index(partitions, &unowned, owners.collect());
+    looked_up(partitions, ahead, move |name| ring.owner_of(name))
+}
+
+fn names<'a>(partitions: &'a Partitions, indices: &'a [u32]) -> impl Iterator<Item = &'a str> {
+    let partitions = partitions.as_slice();
+    indices
+        .iter()
+        .map(|&index| partitions[index as usize].as_str())
+}
+
+/// The owners of some partitions by index, with [`NONE`] for the others.
+fn by_index(partitions: &Partitions, indices: &[u32], owners: Vec<u32>) -> Vec<u32> {
+    if owners.is_empty() || owners.len() == partitions.len() {
+        return owners;
     }
-    Ok(move |partition: u32| match chosen.get(partition as usize) {
+    let mut by_index = vec![NONE; partitions.len()];
+    for (&index, owner) in indices.iter().zip(owners) {
+        by_index[index as usize] = owner;
+    }
+    by_index
+}
+
+/// Looks a preference up where it was chosen ahead, and chooses it otherwise.
+///
+/// Partitions without an owner are certain to be asked for, but by weight,
+/// which is any order in memory: every name would be waited for. Ahead they are
+/// chosen in the order of the set, where names follow each other and no choice
+/// waits for the one before. The others are chosen when the planner frees them.
+fn looked_up(
+    partitions: &Partitions,
+    ahead: Vec<u32>,
+    mut choose: impl FnMut(&str) -> u32,
+) -> impl FnMut(u32) -> u32 {
+    move |partition| match ahead.get(partition as usize) {
         Some(&owner) if owner != NONE => owner,
-        _ => chooser.choose(name(partition)),
-    })
+        _ => choose(partitions.as_slice()[partition as usize].as_str()),
+    }
 }

@@ -1,6 +1,6 @@
 //! Weighted partitions on a ring, every worker inside a band.
 
-use super::planned::{error_of, explain};
+use super::planned::{error_of, explain, ring_preference};
 use super::{ConsistentHash, Strategy};
 use crate::assignment::Assignment;
 use crate::error::Error;
@@ -142,8 +142,7 @@ impl WeightedConsistentHash {
         partitions: &Partitions,
         interned: &Interned,
     ) -> Result<Plan, Error> {
-        let ring = self.ring.ring(workers)?;
-        let preferred = |index: u32| ring.owner_of(partitions.as_slice()[index as usize].as_str());
+        let preferred = ring_preference(self.ring.ring(workers)?, partitions, interned);
         plan::banded(&interned.problem(), &self.thresholds.band(), preferred)
             .map_err(|error| error_of(error, workers))
     }

@@ -5,15 +5,16 @@
 //! position tells where to look, so a lookup reads two neighbouring entries of
 //! the index and a point or two, in place of a binary search through all. What
 //! the bucket says of a position need not be stored again: with 2^16 buckets
-//! and more, 16 bits are left of it.
+//! and more, 16 bits are left of it. A point is one number, the rest of its
+//! position above its worker, so that whoever finds it has read its worker too.
 
 /// The points of a ring.
 #[derive(Debug, Clone)]
 pub(super) enum Points {
     /// Few points, or more workers than 16 bits can number.
-    Wide(Sorted<u32, u32>),
+    Wide(Sorted<u64>),
     /// Four bytes a point.
-    Narrow(Sorted<u16, u16>),
+    Narrow(Sorted<u32>),
 }
 
 /// From this many points on, buckets leave 16 bits of a position.
@@ -77,51 +78,57 @@ impl Points {
     }
 }
 
-/// A number that holds the lower part of a `u32`.
-pub(super) trait Part: Copy + Ord {
+/// The lower part of a position, and below it a worker.
+pub(super) trait Point: Copy {
     const ZERO: Self;
-    fn of(number: u32) -> Self;
-    fn wide(self) -> u32;
+    fn new(low: u32, worker: u32) -> Self;
+    fn low(self) -> u32;
+    fn worker(self) -> u32;
 }
 
-impl Part for u16 {
+impl Point for u32 {
     const ZERO: Self = 0;
 
-    fn of(number: u32) -> Self {
-        number as Self
+    fn new(low: u32, worker: u32) -> Self {
+        low << 16 | worker
     }
 
-    fn wide(self) -> u32 {
-        u32::from(self)
+    fn low(self) -> u32 {
+        self >> 16
+    }
+
+    fn worker(self) -> u32 {
+        self & 0xFFFF
     }
 }
 
-impl Part for u32 {
+impl Point for u64 {
     const ZERO: Self = 0;
 
-    fn of(number: u32) -> Self {
-        number
+    fn new(low: u32, worker: u32) -> Self {
+        Self::from(low) << 32 | Self::from(worker)
     }
 
-    fn wide(self) -> u32 {
-        self
+    fn low(self) -> u32 {
+        (self >> 32) as u32
+    }
+
+    fn worker(self) -> u32 {
+        self as u32
     }
 }
 
 /// Points in the order of position, then of worker.
 #[derive(Debug, Clone)]
-pub(super) struct Sorted<L, W> {
+pub(super) struct Sorted<P> {
     /// By bucket, the number of its first point; one entry more than buckets.
     starts: Vec<u32>,
     /// Which bits of a position its bucket does not tell.
     low_bits: u32,
-    /// By point, those bits of its position.
-    lows: Vec<L>,
-    /// By point, its worker.
-    workers: Vec<W>,
+    points: Vec<P>,
 }
 
-impl<L: Part, W: Part> Sorted<L, W> {
+impl<P: Point> Sorted<P> {
     /// Counts, then places, then sorts the two or three of each bucket.
     fn new<I: Iterator<Item = (u32, u32)>>(
         count: usize,
@@ -138,48 +145,43 @@ impl<L: Part, W: Part> Sorted<L, W> {
             sum += std::mem::replace(start, sum);
         }
         assert_eq!(sum as usize, count, "as many points as were announced");
-        let mut lows = vec![L::ZERO; count];
-        let mut workers = vec![W::ZERO; count];
+        let mut points = vec![P::ZERO; count];
         for (position, worker) in positions() {
-            let bucket = (position >> low_bits) as usize;
-            let first = starts[bucket] as usize;
-            starts[bucket] += 1;
-            lows[first] = L::of(position & low_mask(low_bits));
-            workers[first] = W::of(worker);
+            let start = &mut starts[(position >> low_bits) as usize];
+            points[*start as usize] = P::new(position & low_mask(low_bits), worker);
+            *start += 1;
         }
         // Placing has moved every start to the end of its bucket.
         starts.rotate_right(1);
         starts[0] = 0;
         for bounds in starts.windows(2) {
-            let range = bounds[0] as usize..bounds[1] as usize;
-            sort_together(&mut lows[range.clone()], &mut workers[range]);
+            sort_few(&mut points[bounds[0] as usize..bounds[1] as usize]);
         }
         Self {
             starts,
             low_bits,
-            lows,
-            workers,
+            points,
         }
     }
 
     fn len(&self) -> usize {
-        self.workers.len()
+        self.points.len()
     }
 
     fn owner_at(&self, position: u32) -> u32 {
-        self.workers[self.first_at(position)].wide()
+        self.points[self.first_at(position)].worker()
     }
 
     fn first_at(&self, position: u32) -> usize {
         let bucket = (position >> self.low_bits) as usize;
-        let low = L::of(position & low_mask(self.low_bits));
+        let low = position & low_mask(self.low_bits);
         let (start, end) = (
             self.starts[bucket] as usize,
             self.starts[bucket + 1] as usize,
         );
-        let before = self.lows[start..end]
+        let before = self.points[start..end]
             .iter()
-            .take_while(|&&other| other < low);
+            .take_while(|point| point.low() < low);
         // Past the bucket the next point is that of the next bucket that has one.
         let first = start + before.count();
         if first == self.len() { 0 } else { first }
@@ -190,12 +192,13 @@ impl<L: Part, W: Part> Sorted<L, W> {
             .starts
             .partition_point(|&start| start as usize <= number)
             - 1;
-        let position = (bucket as u32) << self.low_bits | self.lows[number].wide();
-        (position, self.workers[number].wide())
+        let point = self.points[number];
+        let position = (bucket as u32) << self.low_bits | point.low();
+        (position, point.worker())
     }
 
     fn heap_bytes(&self) -> usize {
-        size_of_val(&self.starts[..]) + size_of_val(&self.lows[..]) + size_of_val(&self.workers[..])
+        size_of_val(&self.starts[..]) + size_of_val(&self.points[..])
     }
 }
 
@@ -203,18 +206,16 @@ fn low_mask(low_bits: u32) -> u32 {
     ((1u64 << low_bits) - 1) as u32
 }
 
-/// Sorts both by the first, which is short; equal ones stay in their order.
-fn sort_together<L: Part, W: Part>(lows: &mut [L], workers: &mut [W]) {
-    for end in 1..lows.len() {
-        let (low, worker) = (lows[end], workers[end]);
+/// Sorts a few by position; those of one position stay in their order.
+fn sort_few<P: Point>(points: &mut [P]) {
+    for end in 1..points.len() {
+        let point = points[end];
         let mut place = end;
-        while place > 0 && lows[place - 1] > low {
-            lows[place] = lows[place - 1];
-            workers[place] = workers[place - 1];
+        while place > 0 && points[place - 1].low() > point.low() {
+            points[place] = points[place - 1];
             place -= 1;
         }
-        lows[place] = low;
-        workers[place] = worker;
+        points[place] = point;
     }
 }
 
