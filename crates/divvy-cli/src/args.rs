@@ -6,10 +6,14 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use divvy::{Invalid, KeyScheme};
 
+mod bench;
 mod help;
 mod placement;
+mod store;
 
+pub(crate) use bench::{BenchCommand, StoresArgs};
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
+pub(crate) use store::STORE_VARIABLE;
 
 /// divvy divides partitions of work among workers: fairly, with few moves, one owner each.
 #[derive(Debug, Parser)]
@@ -56,6 +60,9 @@ pub(crate) enum Command {
         override_usage = "divvy explain <PARTITION> --workers <WORKERS> [OPTIONS]"
     )]
     Explain(ExplainArgs),
+    /// Measure stores, on your own servers
+    #[command(subcommand, long_about = help::BENCH)]
+    Bench(BenchCommand),
 }
 
 #[derive(Debug, clap::Args)]

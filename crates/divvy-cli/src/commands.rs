@@ -1,6 +1,7 @@
 //! The commands: each takes what was typed and writes its result.
 
 pub(crate) mod assign;
+pub(crate) mod bench;
 pub(crate) mod explain;
 pub(crate) mod key;
 mod picture;

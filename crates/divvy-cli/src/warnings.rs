@@ -43,6 +43,10 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
+        // What a server's client library says, divvy says in its own words.
+        if !event.metadata().target().starts_with("divvy") {
+            return Ok(());
+        }
         let mut message = Message(String::new());
         event.record(&mut message);
         let (name, colour) = match *event.metadata().level() {

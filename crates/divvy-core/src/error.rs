@@ -82,7 +82,7 @@ impl Error {
 
 /// `text` cut to a length and with control characters escaped, so that a
 /// hostile value can neither flood a log nor steer a terminal.
-fn shown(text: &str, chars_max: usize) -> String {
+pub(crate) fn shown(text: &str, chars_max: usize) -> String {
     let mut shown = String::new();
     for (index, c) in text.chars().enumerate() {
         if index == chars_max {

@@ -51,11 +51,13 @@ mod explain;
 pub mod hash;
 mod key;
 mod logarithm;
+mod moment;
 mod name;
 mod partition;
 pub mod plan;
 mod proposal;
 mod simd;
+pub mod store;
 mod strategy;
 mod worker;
 
@@ -68,6 +70,7 @@ pub use key::{
     DJB2_JS_PARTITIONS_MAX, DJB2_JS_PARTITIONS_MIN, KEY_PARTITIONS_DEFAULT, KeyPlace, KeyScheme,
     KeySpace,
 };
+pub use moment::Moment;
 pub use partition::{
     PARTITION_WEIGHT_DEFAULT, PARTITIONS_MAX, Partition, Partitions, SEGMENT_BYTES_MAX,
     SEGMENTS_MAX,

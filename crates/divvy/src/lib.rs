@@ -29,6 +29,8 @@
 
 pub use divvy_core::*;
 
+pub mod store;
+
 /// The README's program is compiled and run as a test of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -129,3 +129,34 @@ Examples:
   divvy explain default:17 --workers a=2,b,c=0 --json
   divvy explain orders:5 --workers 100 --strategy consistent-hash --top 3
   divvy explain default:17 --workers 3 --strategy balanced --partitions 64";
+
+pub(super) const BENCH: &str = "\
+Measures what a cluster's speed depends on, on the machine and the servers that it will run on.";
+
+pub(super) const BENCH_STORES: &str = "\
+Measures stores: compare-and-set by one client and by many, one counter that all of them want, the \
+time from a write to the watch that sees it, and leases that are acquired, renewed and released \
+together. The share of a core is this program's, not the server's.
+
+It writes only to keys of the cluster divvy-bench (or --cluster) and to leases of the group \
+divvy-bench, and removes them afterwards; Redis and file stores keep the last token of each of \
+those leases.
+
+Stores (--store):
+  memory               in this process
+  file:PATH            all processes of one machine
+  nats://HOST:PORT     a NATS server with JetStream; tls:// with encryption
+  redis://HOST:PORT    Redis or Valkey; rediss:// with encryption, redis+unix://PATH by a socket
+
+An address with a password in it is taken from DIVVY_STORE, not from an argument, which everyone on \
+the machine can read.";
+
+pub(super) const BENCH_STORES_EXAMPLES: &str = "\
+Examples:
+  divvy bench stores --time 200ms --interval 100ms
+  divvy bench stores --store memory --time 200ms --leases 1000 --interval 100ms --json
+  DIVVY_STORE=file:./divvy.db divvy bench stores --time 200ms --interval 100ms --clients 4
+
+On servers:
+  divvy bench stores --store redis://localhost:6379 --store nats://localhost:4222 --peer
+  divvy bench stores --store rediss://localhost:6380 --user divvy --password-file redis.password";

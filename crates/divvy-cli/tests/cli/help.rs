@@ -14,7 +14,7 @@ fn examples(help: &str) -> Vec<&str> {
 
 #[test]
 fn every_example_works_in_the_order_shown() {
-    for command in ["", "key", "assign", "plan", "explain"] {
+    for command in ["", "key", "assign", "plan", "explain", "bench stores"] {
         let help = divvy(&format!("{command} --help")).done();
         let shown = examples(&help);
         assert!((3..=5).contains(&shown.len()), "{command}: {shown:?}");
@@ -25,7 +25,7 @@ fn every_example_works_in_the_order_shown() {
             "- tool001:chamber1\n- key: tool001:chamber2\n  weight: 5\n",
         );
         for line in shown {
-            assert!(line.starts_with("divvy "), "{command}: {line}");
+            assert!(line.contains("divvy "), "{command}: {line}");
             let run = scratch.shell(line);
             assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{line}");
             assert!(!run.stdout.is_empty() || line.contains('>'), "{line}");

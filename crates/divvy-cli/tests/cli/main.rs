@@ -6,6 +6,7 @@ mod scratch;
 
 // The commands, in the order of the help.
 mod assign;
+mod bench;
 mod explain;
 mod key;
 mod plan;
@@ -19,6 +20,9 @@ mod picture;
 mod plot;
 mod previous;
 mod yaml;
+
+// What nobody may ever meet: a secret where others can read it.
+mod secrets;
 
 // What everybody meets sooner or later.
 mod help;

@@ -30,11 +30,11 @@ async fn main() -> ExitCode {
         nats = Some(NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await);
     }
     if wanted("{redis}") {
-        let options = RedisOptions::new().append_only();
+        let options = RedisOptions::new().append_only_synced("everysec");
         redis = Some(RedisServer::start(RedisFlavour::Redis7, options).await);
     }
     if wanted("{valkey}") {
-        let options = RedisOptions::new().append_only();
+        let options = RedisOptions::new().append_only_synced("everysec");
         valkey = Some(RedisServer::start(RedisFlavour::Valkey9, options).await);
     }
     let addresses = [

@@ -1,0 +1,145 @@
+//! Which store, and how it is reached: the flags that all commands on a live
+//! cluster share.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use divvy::Invalid;
+use divvy::store::{Credentials, SecretSource, StoreSettings, StoreUrl, Tls};
+
+use crate::failure::Failure;
+
+/// The variable that names a store where no flag does.
+pub(crate) const STORE_VARIABLE: &str = "DIVVY_STORE";
+
+/// How a store is reached.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Reaching the store")]
+pub(crate) struct StoreArgs {
+    /// Whose keys these are
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) cluster: String,
+    /// The user to log in as
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// A file with the password
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
+    /// NATS: a file with a token
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// NATS: a file with the seed of an nkey
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nkey_file: Option<PathBuf>,
+    /// NATS: a .creds file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds_file: Option<PathBuf>,
+    /// Certificates to trust (PEM), in place of the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// A certificate of our own (PEM), where the server asks for one
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Refuse to talk in the clear
+    #[arg(long)]
+    pub(crate) require_tls: bool,
+    /// How long one operation may take, such as 500ms or 2s
+    #[arg(long, value_name = "SPAN", default_value = "2s", value_parser = span)]
+    pub(crate) operation_timeout: Duration,
+    /// NATS: the bucket
+    #[arg(long, value_name = "NAME", default_value = "divvy")]
+    pub(crate) bucket: String,
+    /// NATS: copies of the bucket, where it has to be made
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) replicas: u8,
+}
+
+impl StoreArgs {
+    /// What was typed, as the library takes it.
+    pub(crate) fn settings(&self) -> Result<StoreSettings, Failure> {
+        let file = |path: &Option<PathBuf>| path.clone().map(SecretSource::File);
+        let settings = StoreSettings {
+            cluster: self.cluster.clone(),
+            operation_timeout: self.operation_timeout,
+            credentials: Credentials {
+                user: self.user.clone(),
+                password: file(&self.password_file),
+                token: file(&self.token_file),
+                nkey_seed: file(&self.nkey_file),
+                creds: file(&self.creds_file),
+            },
+            tls: Tls {
+                required: self.require_tls,
+                ca_file: self.tls_ca.clone(),
+                cert_file: self.tls_cert.clone(),
+                key_file: self.tls_key.clone(),
+            },
+            bucket: self.bucket.clone(),
+            replicas: self.replicas,
+            ..StoreSettings::default()
+        };
+        settings
+            .check()
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(settings)
+    }
+}
+
+/// A store that was typed. Arguments are there for every user of the machine to
+/// read, so one with a password in it is refused.
+pub(crate) fn typed_store(text: &str) -> Result<StoreUrl, Invalid> {
+    let url: StoreUrl = text.parse()?;
+    if url.has_secret() {
+        let rule = format!(
+            "holds a password or token, which everyone on this machine could read here; \
+             put the address into {STORE_VARIABLE}, or the secret into a file"
+        );
+        return Err(Invalid::new("store", url, rule));
+    }
+    Ok(url)
+}
+
+/// A span of time: a whole number and its unit.
+pub(crate) fn span(text: &str) -> Result<Duration, Invalid> {
+    let refused = || Invalid::new("span", text, "must be a whole number with ms, s or m");
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .ok_or_else(refused)?;
+    let number: u64 = text[..digits].parse().map_err(|_error| refused())?;
+    match &text[digits..] {
+        "ms" => Ok(Duration::from_millis(number)),
+        "s" => Ok(Duration::from_secs(number)),
+        "m" => Ok(Duration::from_secs(number.saturating_mul(60))),
+        _ => Err(refused()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_a_number_and_a_unit() {
+        assert_eq!(span("150ms").unwrap(), Duration::from_millis(150));
+        assert_eq!(span("2s").unwrap(), Duration::from_secs(2));
+        assert_eq!(span("3m").unwrap(), Duration::from_secs(180));
+        for wrong in ["", "s", "3", "-1s", "1.5s", "1h", "99999999999999999999s"] {
+            assert!(span(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_a_password_is_refused_without_repeating_it() {
+        let error = typed_store("redis://ada:canary@localhost")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(STORE_VARIABLE) && !error.contains("canary"),
+            "{error}"
+        );
+        assert!(typed_store("redis://ada@localhost").is_ok());
+    }
+}

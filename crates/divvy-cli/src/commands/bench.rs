@@ -1,0 +1,18 @@
+//! `divvy bench`: figures of stores, measured on the user's own servers.
+
+mod key_value;
+mod leases;
+mod measure;
+mod peer;
+pub(crate) mod stores;
+
+use std::io::Write;
+
+use crate::args::BenchCommand;
+use crate::failure::Failure;
+
+pub(crate) fn run(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure> {
+    match command {
+        BenchCommand::Stores(args) => stores::run(args, out),
+    }
+}

@@ -1,0 +1,98 @@
+//! How fast something went.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+/// What one load came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Figure {
+    /// The store, or the program that it is compared with.
+    pub(super) store: String,
+    /// What was done.
+    pub(super) load: String,
+    /// How many of it in a second.
+    pub(super) per_second: f64,
+    /// How long one took: half of them less.
+    pub(super) p50_ms: f64,
+    /// All but one of a hundred less.
+    pub(super) p99_ms: f64,
+    /// The slowest.
+    pub(super) max_ms: f64,
+    /// How much of one core this program took for it.
+    pub(super) core_share: Option<f64>,
+}
+
+/// Times of single operations, and of this process meanwhile.
+#[derive(Debug)]
+pub(super) struct Stopwatch {
+    began: Instant,
+    cpu: Duration,
+    times: Vec<Duration>,
+}
+
+impl Stopwatch {
+    pub(super) fn start() -> Self {
+        Self {
+            began: Instant::now(),
+            cpu: cpu_time(),
+            times: Vec::new(),
+        }
+    }
+
+    /// Another operation took so long.
+    pub(super) fn lap(&mut self, took: Duration) {
+        self.times.push(took);
+    }
+
+    pub(super) fn laps(&mut self, took: impl IntoIterator<Item = Duration>) {
+        self.times.extend(took);
+    }
+
+    /// What it came to, where each operation did `each` things.
+    pub(super) fn stop(self, store: &str, load: impl Into<String>, each: u32) -> Figure {
+        let wall = self.began.elapsed().as_secs_f64();
+        let cpu = cpu_time().saturating_sub(self.cpu).as_secs_f64();
+        let mut times = self.times;
+        times.sort_unstable();
+        let at = |share: f64| {
+            let place = (times.len() as f64 * share) as usize;
+            let time = times.get(place.min(times.len().saturating_sub(1)));
+            time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
+        };
+        Figure {
+            store: store.to_owned(),
+            load: load.into(),
+            per_second: times.len() as f64 * f64::from(each) / wall,
+            p50_ms: at(0.5),
+            p99_ms: at(0.99),
+            max_ms: at(1.0),
+            core_share: Some(cpu / wall),
+        }
+    }
+}
+
+/// How long this process has had a processor.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_of_single_operations() {
+        let mut watch = Stopwatch::start();
+        watch.laps((1..=100).map(Duration::from_millis));
+        let figure = watch.stop("memory", "nothing", 1);
+        assert_eq!(
+            (figure.p50_ms, figure.p99_ms, figure.max_ms),
+            (51.0, 100.0, 100.0)
+        );
+    }
+}

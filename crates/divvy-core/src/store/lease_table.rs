@@ -1,0 +1,240 @@
+//! The reference semantics of a lease store.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::lease::{
+    Acquired, Claim, GroupDocument, Holder, LeaseKey, LeaseName, Member, Nonce, SessionStart,
+    Tenure, Token, WorkerId,
+};
+use crate::moment::Moment;
+
+/// The store's own clocks at the time of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreTime {
+    /// The clock by which leases expire.
+    pub now: Moment,
+    /// The wall clock, for the floor of tokens only.
+    pub unix_ms: u64,
+}
+
+/// A lease store as a value: what every lease store must behave like.
+///
+/// ```
+/// use divvy_core::Moment;
+/// use divvy_core::store::{Acquired, Claim, LeaseKey, LeaseTable, Nonce, StoreTime, WorkerId};
+/// use std::time::Duration;
+///
+/// let at = |ms| StoreTime { now: Moment::from_origin(Duration::from_millis(ms)), unix_ms: ms };
+/// let ttl = Duration::from_millis(700);
+/// let (one, two) = (WorkerId::new("c", "one")?, WorkerId::new("c", "two")?);
+/// let claim = |bits| Claim { key: LeaseKey::new("orders", 7).unwrap(), nonce: Nonce::new(bits) };
+///
+/// let mut table = LeaseTable::default();
+/// let Acquired::Granted(first) = table.acquire(at(0), &one, &claim(1), ttl) else { panic!() };
+/// assert_eq!(table.acquire(at(699), &two, &claim(2), ttl), Acquired::Held);
+/// let Acquired::Granted(second) = table.acquire(at(700), &two, &claim(3), ttl) else { panic!() };
+/// assert!(second > first);
+/// # Ok::<(), divvy_core::Invalid>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct LeaseTable {
+    leases: BTreeMap<LeaseKey, Expiring<WorkerId>>,
+    /// The last tenure of every lease, which outlives it.
+    fences: BTreeMap<LeaseKey, (Token, Nonce)>,
+    sessions: BTreeMap<WorkerId, Expiring<Nonce>>,
+    members: BTreeMap<WorkerId, Expiring<String>>,
+    moved: BTreeMap<LeaseKey, Expiring<()>>,
+    groups: BTreeMap<LeaseName, String>,
+}
+
+impl LeaseTable {
+    /// Takes a lease that nobody holds.
+    pub fn acquire(
+        &mut self,
+        time: StoreTime,
+        worker: &WorkerId,
+        claim: &Claim,
+        ttl: Duration,
+    ) -> Acquired {
+        if live(&self.leases, &claim.key, time.now).is_some() {
+            return Acquired::Held;
+        }
+        let last = self.fences.get(&claim.key).map(|(token, _)| *token);
+        let token = Token::after(last, time.unix_ms);
+        self.fences.insert(claim.key.clone(), (token, claim.nonce));
+        let lease = Expiring::new(worker.clone(), time.now, ttl);
+        self.leases.insert(claim.key.clone(), lease);
+        Acquired::Granted(token)
+    }
+
+    /// Lets a lease run for `ttl` from now, if this tenure is still current.
+    pub fn renew(
+        &mut self,
+        time: StoreTime,
+        worker: &WorkerId,
+        claim: &Claim,
+        ttl: Duration,
+    ) -> Tenure {
+        if self.is_current(time.now, worker, claim) {
+            let lease = Expiring::new(worker.clone(), time.now, ttl);
+            self.leases.insert(claim.key.clone(), lease);
+            return Tenure::Current;
+        }
+        Tenure::Over
+    }
+
+    /// Ends a lease, if this tenure is still current.
+    pub fn release(&mut self, time: StoreTime, worker: &WorkerId, claim: &Claim) -> Tenure {
+        if self.is_current(time.now, worker, claim) {
+            self.leases.remove(&claim.key);
+            return Tenure::Current;
+        }
+        Tenure::Over
+    }
+
+    /// Who holds a lease.
+    pub fn holder(&self, time: StoreTime, key: &LeaseKey) -> Option<Holder> {
+        let lease = live(&self.leases, key, time.now)?;
+        Some(Holder {
+            worker: lease.value.to_string(),
+            left: lease.expires.since(time.now),
+            fence: self.fences.get(key).copied(),
+        })
+    }
+
+    /// Takes a worker's name for a session.
+    pub fn open_session(
+        &mut self,
+        time: StoreTime,
+        worker: &WorkerId,
+        session: Nonce,
+        ttl: Duration,
+    ) -> SessionStart {
+        if let Some(taken) = live(&self.sessions, worker, time.now) {
+            return SessionStart::Taken(taken.expires.since(time.now));
+        }
+        let opened = Expiring::new(session, time.now, ttl);
+        self.sessions.insert(worker.clone(), opened);
+        SessionStart::Opened
+    }
+
+    /// A heartbeat: the session goes on for `session_ttl`, and the worker is a
+    /// live member for `heartbeat_ttl`, with what it says of itself.
+    pub fn beat(
+        &mut self,
+        time: StoreTime,
+        worker: &WorkerId,
+        session: Nonce,
+        info: &str,
+        (heartbeat_ttl, session_ttl): (Duration, Duration),
+    ) -> Tenure {
+        if !self.has_session(time.now, worker, session) {
+            return Tenure::Over;
+        }
+        let renewed = Expiring::new(session, time.now, session_ttl);
+        self.sessions.insert(worker.clone(), renewed);
+        let member = Expiring::new(info.to_owned(), time.now, heartbeat_ttl);
+        self.members.insert(worker.clone(), member);
+        Tenure::Current
+    }
+
+    /// Ends a session, and the membership with it.
+    pub fn leave(&mut self, time: StoreTime, worker: &WorkerId, session: Nonce) -> Tenure {
+        if !self.has_session(time.now, worker, session) {
+            return Tenure::Over;
+        }
+        self.sessions.remove(worker);
+        self.members.remove(worker);
+        Tenure::Current
+    }
+
+    /// The live workers of a cluster, in order of their names.
+    pub fn members(&self, time: StoreTime, cluster: &LeaseName) -> Vec<Member> {
+        let live = self
+            .members
+            .iter()
+            .filter(|(worker, member)| worker.cluster == *cluster && member.is_live(time.now));
+        live.map(|(worker, member)| Member {
+            name: worker.name.to_string(),
+            info: Some(member.value.clone()),
+        })
+        .collect()
+    }
+
+    /// Marks a partition as moved, for as long as its cooldown lasts.
+    pub fn mark_moved(&mut self, time: StoreTime, key: &LeaseKey, cooldown: Duration) {
+        self.moved
+            .insert(key.clone(), Expiring::new((), time.now, cooldown));
+    }
+
+    /// Whether a partition was moved so lately that it has to stay.
+    pub fn is_cooling(&self, time: StoreTime, key: &LeaseKey) -> bool {
+        live(&self.moved, key, time.now).is_some()
+    }
+
+    /// All groups and their documents, in order of their names.
+    pub fn groups(&self) -> Vec<GroupDocument> {
+        let documents = self.groups.iter().map(|(name, json)| GroupDocument {
+            name: name.to_string(),
+            json: Some(json.clone()),
+        });
+        documents.collect()
+    }
+
+    /// Adds or replaces a group.
+    pub fn set_group(&mut self, name: &LeaseName, json: &str) {
+        self.groups.insert(name.clone(), json.to_owned());
+    }
+
+    /// Removes a group, and says whether it was there.
+    pub fn remove_group(&mut self, name: &LeaseName) -> bool {
+        self.groups.remove(name).is_some()
+    }
+
+    /// Forgets what has expired, so that the table does not grow with time.
+    pub fn sweep(&mut self, time: StoreTime) {
+        self.leases.retain(|_, lease| lease.is_live(time.now));
+        self.sessions.retain(|_, session| session.is_live(time.now));
+        self.members.retain(|_, member| member.is_live(time.now));
+        self.moved.retain(|_, mark| mark.is_live(time.now));
+    }
+
+    fn is_current(&self, now: Moment, worker: &WorkerId, claim: &Claim) -> bool {
+        let held = live(&self.leases, &claim.key, now).is_some_and(|held| held.value == *worker);
+        let last = self.fences.get(&claim.key);
+        held && last.is_some_and(|(_, nonce)| *nonce == claim.nonce)
+    }
+
+    fn has_session(&self, now: Moment, worker: &WorkerId, session: Nonce) -> bool {
+        live(&self.sessions, worker, now).is_some_and(|current| current.value == session)
+    }
+}
+
+/// A value that is there until a moment, and not at it.
+#[derive(Debug, Clone)]
+struct Expiring<T> {
+    value: T,
+    expires: Moment,
+}
+
+impl<T> Expiring<T> {
+    fn new(value: T, now: Moment, ttl: Duration) -> Self {
+        Self {
+            value,
+            expires: now + ttl,
+        }
+    }
+
+    fn is_live(&self, now: Moment) -> bool {
+        now < self.expires
+    }
+}
+
+fn live<'a, K: Ord, T>(
+    table: &'a BTreeMap<K, Expiring<T>>,
+    key: &K,
+    now: Moment,
+) -> Option<&'a Expiring<T>> {
+    table.get(key).filter(|found| found.is_live(now))
+}

@@ -1,0 +1,69 @@
+//! What a store takes at most, checked before anything is sent.
+
+use std::time::Duration;
+
+use divvy_core::Invalid;
+use divvy_core::store::{CHUNK_BYTES_MAX, GroupDocument, LEASE_NAME_BYTES_MAX};
+
+/// Largest value of a key, in bytes; less where a server takes less.
+pub const VALUE_BYTES_MAX: usize = CHUNK_BYTES_MAX;
+/// Most entries of one listing.
+pub const LIST_MAX: usize = 200_000;
+/// Most leases of one call.
+pub const BATCH_MAX: usize = 100_000;
+/// Shortest time to live of a lease, a session, a heartbeat or a cooldown.
+pub const TTL_MIN: Duration = Duration::from_millis(10);
+/// Longest time to live.
+pub const TTL_MAX: Duration = Duration::from_hours(24);
+/// Longest document of a group, in bytes.
+const GROUP_BYTES_MAX: usize = 64 * 1024;
+
+pub(crate) fn check_value(value: &[u8], bytes_max: usize) -> Result<(), Invalid> {
+    if value.len() > bytes_max {
+        let rule = format!("must be at most {bytes_max} for this store");
+        return Err(Invalid::new("value bytes", value.len(), rule));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_listed(count: usize) -> Result<(), Invalid> {
+    if count > LIST_MAX {
+        let rule = format!("must be at most {LIST_MAX}");
+        return Err(Invalid::new("listed keys", count, rule));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_batch(count: usize) -> Result<(), Invalid> {
+    if count > BATCH_MAX {
+        let rule = format!("must be at most {BATCH_MAX}");
+        return Err(Invalid::new("leases in one call", count, rule));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_ttl(field: &'static str, ttl: Duration) -> Result<(), Invalid> {
+    if !(TTL_MIN..=TTL_MAX).contains(&ttl) {
+        let rule = format!("must be in {TTL_MIN:?}..={TTL_MAX:?}");
+        return Err(Invalid::new(field, format!("{ttl:?}"), rule));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_group(json: &str) -> Result<(), Invalid> {
+    if json.len() > GROUP_BYTES_MAX {
+        let rule = format!("must be at most {GROUP_BYTES_MAX}");
+        return Err(Invalid::new("group document bytes", json.len(), rule));
+    }
+    Ok(())
+}
+
+/// A group as it was read, unless its name or size is beyond what may be
+/// written: then somebody else wrote it, and it is passed over.
+pub(crate) fn readable_group(name: String, json: Option<String>) -> Option<GroupDocument> {
+    let fits = name.len() <= LEASE_NAME_BYTES_MAX
+        && json
+            .as_ref()
+            .is_none_or(|json| json.len() <= GROUP_BYTES_MAX);
+    fits.then_some(GroupDocument { name, json })
+}

@@ -1,0 +1,281 @@
+//! One thread's way to the database.
+
+use std::cell::Cell;
+use std::fs;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use divvy_core::store::{StoreError, StoreErrorKind};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::failure::{Step, failure, system_failure};
+use super::log::Writing;
+use super::place::{Identity, Place};
+use super::schema;
+use super::turn::Turns;
+
+/// Statements that a connection keeps prepared.
+const STATEMENTS_KEPT: usize = 64;
+/// The log is cut back to this when it starts over, in bytes.
+const LOG_BYTES_KEPT: i64 = 16 << 20;
+
+thread_local! {
+    static LOG_PAGES: Cell<i32> = const { Cell::new(0) };
+}
+
+/// Pages in the log after this thread's last commit, since this was last
+/// asked.
+pub(super) fn take_log_pages() -> i32 {
+    LOG_PAGES.take()
+}
+
+/// A connection with the locks in front of it. Each thread has its own.
+#[derive(Debug)]
+pub(super) struct Database {
+    place: Arc<Place>,
+    busy_max: Duration,
+    open: Open,
+    /// Set when the database was not at its place.
+    missed: Arc<AtomicBool>,
+}
+
+/// What to do where there is no database.
+///
+/// One that was deleted is made anew by the next write only: whoever just
+/// listens would otherwise fill a directory that is being removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    Make,
+    Refuse,
+}
+
+/// The files that are open.
+#[derive(Debug)]
+struct Open {
+    connection: Connection,
+    turns: Turns,
+    identity: Option<Identity>,
+}
+
+impl Database {
+    /// Opens the database. Waits for our turn.
+    pub(super) fn open(
+        place: Arc<Place>,
+        busy_max: Duration,
+        missing: Missing,
+    ) -> Result<Self, StoreError> {
+        let open = Open::new(&place, busy_max, missing)?;
+        Ok(Self {
+            place,
+            busy_max,
+            open,
+            missed: Arc::default(),
+        })
+    }
+
+    /// The same, for a thread that says here that the database was missing.
+    pub(super) fn reporting(mut self, missed: Arc<AtomicBool>) -> Self {
+        self.missed = missed;
+        self
+    }
+
+    /// Where it is.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Reads from one state of the database.
+    pub(super) fn read<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.follow_replacement(Missing::Refuse)?;
+        let place = Arc::clone(&self.place);
+        let failed = |error| failure(&place, Step::BeforeCommit, error);
+        let transaction = self.open.connection.transaction().map_err(failed)?;
+        let found = work(&transaction).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(found)
+    }
+
+    /// Writes in one transaction, in our turn, and wakes those who watch if
+    /// the work told them something. `start` is asked last of all whether it
+    /// is still wanted; with a no, nothing happens.
+    pub(super) fn write<T>(
+        &mut self,
+        start: impl FnOnce() -> bool,
+        work: impl FnOnce(&Writing<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let place = Arc::clone(&self.place);
+        let before = |error| failure(&place, Step::BeforeCommit, error);
+        let turn = loop {
+            let taken = self.open.turns.take();
+            let turn = taken.map_err(|error| system_failure(&place, "queue for it", error))?;
+            if self.open.is_at(&place) {
+                break turn;
+            }
+            drop(turn);
+            self.follow_replacement(Missing::Make)?;
+        };
+        if !start() {
+            return Err(StoreError::unavailable("nobody waits for this write"));
+        }
+        let transaction = self
+            .open
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(before)?;
+        let writing = Writing::new(&transaction);
+        let done = work(&writing).map_err(before).inspect_err(make_room)?;
+        let told = writing.told();
+        transaction
+            .commit()
+            .map_err(|error| failure(&place, Step::Commit, error))
+            .inspect_err(make_room)?;
+        if told {
+            turn.ring();
+        }
+        Ok(done)
+    }
+
+    /// Copies what is in the log into the database, while others go on; says
+    /// how many pages the log has and how many of them are copied.
+    pub(super) fn copy_log(&mut self) -> Result<(i64, i64), StoreError> {
+        self.follow_replacement(Missing::Refuse)?;
+        self.open.copy_log(&self.place)
+    }
+
+    /// The same, while nobody writes.
+    pub(super) fn copy_log_in_turn(&self) -> Result<(i64, i64), StoreError> {
+        let taken = self.open.turns.take();
+        let _turn = taken.map_err(|error| system_failure(&self.place, "queue for it", error))?;
+        self.open.copy_log(&self.place)
+    }
+
+    /// Whether the files that are open are still those at their place.
+    pub(super) fn is_at_its_place(&self) -> bool {
+        self.open.is_at(&self.place)
+    }
+
+    /// Opens what is at the place now, if that is another database than
+    /// before.
+    fn follow_replacement(&mut self, missing: Missing) -> Result<(), StoreError> {
+        if self.is_at_its_place() {
+            return Ok(());
+        }
+        self.missed.store(true, Ordering::Release);
+        let reopened = Open::new(&self.place, self.busy_max, missing);
+        self.open = reopened.map_err(|error| match error.kind() {
+            // The path was right once, and may be again.
+            StoreErrorKind::Invalid => StoreError::unavailable(error),
+            _ => error,
+        })?;
+        Ok(())
+    }
+}
+
+impl Open {
+    fn new(place: &Place, busy_max: Duration, missing: Missing) -> Result<Self, StoreError> {
+        let place = Place::find(place.database())?;
+        if missing == Missing::Refuse && !place.has_database() {
+            return Err(StoreError::unavailable(format_args!(
+                "store '{place}' was deleted; the next write makes it anew"
+            )));
+        }
+        let turns = Turns::open(&place)?;
+        let turn = turns
+            .take()
+            .map_err(|error| system_failure(&place, "queue for it", error))?;
+        remove_leftovers(&place)?;
+        let connection = connect(&place, busy_max, missing)?;
+        let identity = place.identity();
+        drop(turn);
+        Ok(Self {
+            connection,
+            turns,
+            identity,
+        })
+    }
+
+    fn is_at(&self, place: &Place) -> bool {
+        self.identity.is_some() && place.identity() == self.identity
+    }
+
+    fn copy_log(&self, place: &Place) -> Result<(i64, i64), StoreError> {
+        let sql = "PRAGMA wal_checkpoint(PASSIVE)";
+        self.connection
+            .query_row(sql, [], |row| Ok((row.get(1)?, row.get(2)?)))
+            .map_err(|error| failure(place, Step::BeforeCommit, error))
+    }
+}
+
+/// Asks for the log to be copied after a write that the disk did not take: the
+/// log then starts over, and small writes such as renewals find room again.
+fn make_room(error: &StoreError) {
+    if error.kind() == StoreErrorKind::Unfit {
+        LOG_PAGES.set(i32::MAX);
+    }
+}
+
+fn connect(place: &Place, busy_max: Duration, missing: Missing) -> Result<Connection, StoreError> {
+    let failed = |error| failure(place, Step::BeforeCommit, error);
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, missing == Missing::Make);
+    let mut connection = Connection::open_with_flags(place.database(), flags).map_err(failed)?;
+    let set_up = || {
+        connection.busy_timeout(busy_max)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+        // Closing would delete the log by its path, where by then another
+        // database's log may be.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+    };
+    set_up().map_err(failed)?;
+    schema::check(&connection, place)?;
+    let set_mode = || {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // What a power loss takes is told by the machine's next start: see
+        // `schema`.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        connection.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)
+    };
+    set_mode().map_err(failed)?;
+    // In place of SQLite's own, which would copy the log in our turn.
+    connection.wal_hook(Some(|_, pages| {
+        LOG_PAGES.set(pages);
+        Ok(())
+    }));
+    schema::prepare(&mut connection, place)?;
+    Ok(connection)
+}
+
+/// Removes what a deleted database has left beside it: a log and shared memory
+/// that are in use by those who still have it open.
+fn remove_leftovers(place: &Place) -> Result<(), StoreError> {
+    if place.has_database() {
+        return Ok(());
+    }
+    for ending in ["-wal", "-shm"] {
+        match fs::remove_file(place.beside(ending)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                let what = format!("remove the old {ending} file beside it");
+                return Err(system_failure(place, &what, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    /// Before 3.51.3, copying the log beside a writer could damage the
+    /// database: <https://sqlite.org/wal.html#walresetbug>.
+    #[test]
+    fn the_sqlite_that_is_built_in_can_copy_beside_writers() {
+        assert!(rusqlite::version_number() >= 3_051_003);
+    }
+}

@@ -1,0 +1,137 @@
+//! What is in the database, and which life of it this is.
+
+use divvy_core::store::StoreError;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::failure::{Step, failure, system_failure};
+use super::place::Place;
+use super::time;
+
+/// Marks our databases among all of SQLite's: `divv`.
+pub(super) const APPLICATION_ID: i32 = 0x6469_7676;
+/// The newest layout that this program knows.
+const VERSION: i32 = 1;
+
+/// Times are nanoseconds of the machine's clock since its start. A lease's row
+/// outlives the lease, for its token and nonce do. `log` numbers all changes
+/// and keeps the last ones for those who watch.
+const LAYOUT: &str = "
+CREATE TABLE life (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    id TEXT NOT NULL, boot TEXT NOT NULL, home TEXT NOT NULL, doubted_from INTEGER
+) STRICT;
+CREATE TABLE log (
+    id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, cluster TEXT, subject TEXT NOT NULL
+) STRICT;
+CREATE TABLE entry (
+    cluster TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL, value BLOB NOT NULL,
+    PRIMARY KEY (cluster, key)
+) STRICT;
+CREATE TABLE lease (
+    name TEXT NOT NULL, number INTEGER NOT NULL, worker TEXT, expires INTEGER NOT NULL,
+    token INTEGER NOT NULL, nonce TEXT NOT NULL,
+    PRIMARY KEY (name, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE session (
+    cluster TEXT NOT NULL, worker TEXT NOT NULL, nonce TEXT NOT NULL, expires INTEGER NOT NULL,
+    PRIMARY KEY (cluster, worker)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE member (
+    cluster TEXT NOT NULL, worker TEXT NOT NULL, info TEXT NOT NULL, expires INTEGER NOT NULL,
+    PRIMARY KEY (cluster, worker)
+) STRICT;
+CREATE TABLE moved (
+    name TEXT NOT NULL, number INTEGER NOT NULL, expires INTEGER NOT NULL,
+    PRIMARY KEY (name, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX moved_until ON moved (expires);
+CREATE TABLE work_group (name TEXT PRIMARY KEY, json TEXT NOT NULL) STRICT;
+";
+
+/// Refuses a database that is not ours or too new, before anything about it is
+/// changed.
+pub(super) fn check(connection: &Connection, place: &Place) -> Result<(), StoreError> {
+    let failed = |error| failure(place, Step::BeforeCommit, error);
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(failed)?;
+    let application = pragma(connection, "application_id").map_err(failed)?;
+    let version = pragma(connection, "user_version").map_err(failed)?;
+    if application != APPLICATION_ID && (tables > 0 || application != 0) {
+        return Err(StoreError::unfit(format_args!(
+            "store '{place}' is another program's database; name another file"
+        )));
+    }
+    if version > VERSION {
+        return Err(StoreError::unfit(format_args!(
+            "store '{place}' has layout {version}, and this program knows layouts up to \
+             {VERSION}; use a newer divvy, or name another file"
+        )));
+    }
+    Ok(())
+}
+
+/// Makes the tables if they are missing, and begins a new life where the last
+/// one may have been forgotten in part. Must be called in our turn.
+pub(super) fn prepare(connection: &mut Connection, place: &Place) -> Result<(), StoreError> {
+    let boot = fact(place, "/proc/sys/kernel/random/boot_id")?;
+    let fresh_id = fact(place, "/proc/sys/kernel/random/uuid")?;
+    let home = place
+        .home()
+        .map_err(|error| system_failure(place, "look at it", error))?;
+    let before = |error| failure(place, Step::BeforeCommit, error);
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(before)?;
+    let work = || {
+        if pragma(&transaction, "user_version")? == 0 {
+            transaction.execute_batch(LAYOUT)?;
+            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+        }
+        live(&transaction, &fresh_id, &boot, &home)
+    };
+    work().map_err(before)?;
+    transaction
+        .commit()
+        .map_err(|error| failure(place, Step::Commit, error))
+}
+
+/// A database forgets in two ways. After a power loss or a crash of the kernel
+/// its last commits may be missing, but then nobody is left who could rely on
+/// them; and the clock started anew, so nothing that expires by it is valid.
+/// And a file may be put in the place of another while members live: then
+/// leases may have been granted that it does not know.
+fn live(connection: &Connection, id: &str, boot: &str, home: &str) -> rusqlite::Result<()> {
+    let last: Option<(String, String)> = connection
+        .query_row("SELECT boot, home FROM life", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    let doubted_from = match last {
+        Some((last_boot, last_home)) if last_boot == boot && last_home == home => return Ok(()),
+        Some((last_boot, _)) if last_boot != boot => {
+            connection.execute_batch(
+                "UPDATE lease SET worker = NULL, expires = 0;
+                 DELETE FROM session; DELETE FROM member; DELETE FROM moved;",
+            )?;
+            None
+        }
+        _ => Some(time::now()),
+    };
+    connection.execute(
+        "INSERT OR REPLACE INTO life (one, id, boot, home, doubted_from) VALUES (1, ?, ?, ?, ?)",
+        params![id, boot, home, doubted_from],
+    )?;
+    Ok(())
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}
+
+fn fact(place: &Place, path: &str) -> Result<String, StoreError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| system_failure(place, &format!("read {path}"), error))?;
+    Ok(text.trim().to_owned())
+}

@@ -1,0 +1,94 @@
+//! Which servers will do.
+
+use std::fmt;
+
+use divvy_core::store::StoreError;
+
+/// The oldest server for a bucket of one copy.
+const OLDEST: Version = Version::release(2, 10, 25);
+/// The oldest server for copies: below, a conditional write could slip through.
+const OLDEST_REPLICATED: Version = Version::release(2, 11, 7);
+
+/// A server's version, ordered by age. A preview comes before its release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Version {
+    numbers: [u32; 3],
+    is_release: bool,
+}
+
+impl Version {
+    const fn release(major: u32, minor: u32, patch: u32) -> Self {
+        Self {
+            numbers: [major, minor, patch],
+            is_release: true,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (numbers, preview) = match text.split_once(['-', '+']) {
+            Some((numbers, preview)) => (numbers, Some(preview)),
+            None => (text, None),
+        };
+        let mut parts = numbers.trim_start_matches('v').split('.');
+        let mut number = || parts.next()?.parse().ok();
+        let numbers = [number()?, number()?, number()?];
+        Some(Self {
+            numbers,
+            is_release: preview.is_none(),
+        })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [major, minor, patch] = self.numbers;
+        write!(f, "{major}.{minor}.{patch}")
+    }
+}
+
+/// Refuses a server that is too old for so many copies.
+pub(super) fn check(version: &str, replicas: u8) -> Result<(), StoreError> {
+    let oldest = if replicas > 1 {
+        OLDEST_REPLICATED
+    } else {
+        OLDEST
+    };
+    if Version::parse(version).is_some_and(|found| found >= oldest) {
+        return Ok(());
+    }
+    Err(StoreError::unfit(format_args!(
+        "NATS server version '{version}': must be at least {oldest} for {replicas} replica(s)"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_below_the_minimum_are_refused_with_both_versions_named() {
+        for (version, replicas, fits) in [
+            ("2.9.10", 1, false),
+            ("2.10.24", 1, false),
+            ("2.10.25-RC.1", 1, false),
+            ("2.10.25", 1, true),
+            ("2.10.26", 3, false),
+            ("2.11.6", 3, false),
+            ("2.11.7", 3, true),
+            ("2.12.0-preview.2", 3, true),
+            ("3.0.0", 5, true),
+            ("10.0.0", 1, true),
+            ("", 1, false),
+            ("newest", 1, false),
+            ("2.11", 1, false),
+        ] {
+            let checked = check(version, replicas);
+            assert_eq!(checked.is_ok(), fits, "{version} with {replicas}");
+            if let Err(error) = checked {
+                let oldest = if replicas > 1 { "2.11.7" } else { "2.10.25" };
+                let text = error.to_string();
+                assert!(text.contains(oldest) && text.contains(&format!("'{version}'")));
+            }
+        }
+    }
+}

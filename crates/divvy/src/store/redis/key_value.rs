@@ -1,0 +1,291 @@
+//! A key-value store with compare-and-set in a Redis server.
+
+use std::sync::{Arc, OnceLock};
+
+use ::redis::Value;
+use async_trait::async_trait;
+use divvy_core::store::{
+    Change, Entry, Expected, Incarnation, Key, LeaseName, Outcome, Prefix, Revision, StoreError,
+};
+use tokio::sync::{broadcast, watch};
+
+use super::endpoint::Endpoint;
+use super::failure::Nature;
+use super::layout::KeyValueLayout;
+use super::link::Link;
+use super::script::{self, Inputs};
+use super::subscription::{Heard, Subscription};
+use super::{incarnation, reply};
+use crate::store::bounds::{VALUE_BYTES_MAX, check_listed, check_value};
+use crate::store::connection::Connection;
+use crate::store::settings::StoreSettings;
+use crate::store::url::StoreUrl;
+use crate::store::watch::{Hint, Hints, Watch};
+use crate::store::{KeyValue, Store};
+
+/// Hints that wait for a slow watch; beyond, it lists everything.
+const HINTS_WAITING_MAX: usize = 1024;
+/// Longest value that is announced along with its change. Those who watch
+/// fetch a longer one, if it is theirs to watch.
+const TOLD_BYTES_MAX: usize = 4096;
+/// A page of a listing ends at either.
+const PAGE_KEYS: usize = 1000;
+const PAGE_BYTES: usize = 4 << 20;
+/// What the scripts run.
+const COMMANDS: [&str; 10] = [
+    "DEL",
+    "EXISTS",
+    "GET",
+    "GETRANGE",
+    "PUBLISH",
+    "SET",
+    "TIME",
+    "ZADD",
+    "ZRANGEBYLEX",
+    "ZREM",
+];
+
+/// A key-value store in a Redis or Valkey server. Clones share its connection.
+///
+/// While the server is not reached, every call fails at once.
+#[derive(Debug, Clone)]
+pub struct RedisKeyValue {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    link: Link,
+    layout: KeyValueLayout,
+    channel: String,
+    hints: broadcast::Sender<Hint>,
+    subscription: OnceLock<Subscription>,
+}
+
+impl RedisKeyValue {
+    /// Connects to a server, and finds out whether it will do.
+    pub async fn open(url: &StoreUrl, settings: &StoreSettings) -> Result<Self, StoreError> {
+        settings.check()?;
+        let layout = KeyValueLayout::new(LeaseName::new("cluster", &settings.cluster)?);
+        let link = Link::open(Endpoint::new(url, settings)?, settings.into()).await?;
+        let channel = layout.channel(link.endpoint().database());
+        incarnation::incarnation(&link).await?;
+        incarnation::check_permissions(&link, &channel, &COMMANDS).await?;
+        let shared = Shared {
+            link,
+            layout,
+            channel,
+            hints: broadcast::Sender::new(HINTS_WAITING_MAX),
+            subscription: OnceLock::new(),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    fn subscription(&self) -> &Subscription {
+        let shared = &self.shared;
+        shared.subscription.get_or_init(|| {
+            let hints = shared.hints.clone();
+            let channels = vec![shared.channel.clone()];
+            Subscription::start(&shared.link, channels, move |heard| {
+                let hint = match heard {
+                    Heard::Gap => Some(Hint::Missed),
+                    Heard::Message { payload, .. } => hint(payload),
+                };
+                if let Some(hint) = hint {
+                    // Nobody watching is as good as everyone told.
+                    let _watchers = hints.send(hint);
+                }
+            })
+        })
+    }
+
+    /// The keys that every write touches.
+    fn written(&self, key: &Key) -> Inputs {
+        let layout = &self.shared.layout;
+        Inputs::new()
+            .key(layout.value(key))
+            .key(layout.revision())
+            .key(layout.index())
+    }
+}
+
+#[async_trait]
+impl Store for RedisKeyValue {
+    fn describe(&self) -> String {
+        let link = &self.shared.link;
+        format!("{} at {}", link.server().title, link.endpoint())
+    }
+
+    async fn incarnation(&self) -> Result<Incarnation, StoreError> {
+        incarnation::incarnation(&self.shared.link).await
+    }
+
+    fn connection(&self) -> watch::Receiver<Connection> {
+        self.shared.link.connection()
+    }
+}
+
+#[async_trait]
+impl KeyValue for RedisKeyValue {
+    async fn get(&self, key: &Key) -> Result<Option<Entry>, StoreError> {
+        let mut get = ::redis::cmd("GET");
+        get.arg(self.shared.layout.value(key));
+        match self.shared.link.call(Nature::Read)?.ask(get).await? {
+            Value::Nil => Ok(None),
+            stored => entry(key.clone(), &stored).map(Some),
+        }
+    }
+
+    async fn compare_and_set(
+        &self,
+        key: &Key,
+        expected: Expected,
+        value: &[u8],
+    ) -> Result<Outcome<Revision>, StoreError> {
+        check_value(value, VALUE_BYTES_MAX)?;
+        let expected = match expected {
+            Expected::Absent => String::new(),
+            Expected::At(revision) => revision.to_string(),
+        };
+        let inputs = self
+            .written(key)
+            .argument(expected)
+            .argument(value)
+            .argument(key.as_str())
+            .argument(&self.shared.channel)
+            .argument(TOLD_BYTES_MAX);
+        let call = self.shared.link.call(Nature::Write)?;
+        outcome(&script::COMPARE_AND_SET.run(&call, inputs).await?)
+    }
+
+    async fn delete(&self, key: &Key, revision: Revision) -> Result<Outcome<Revision>, StoreError> {
+        let inputs = self
+            .written(key)
+            .argument(revision.to_string())
+            .argument(key.as_str())
+            .argument(&self.shared.channel);
+        let call = self.shared.link.call(Nature::Write)?;
+        outcome(&script::DELETE.run(&call, inputs).await?)
+    }
+
+    async fn list(&self, prefix: &Prefix) -> Result<Vec<Entry>, StoreError> {
+        let layout = &self.shared.layout;
+        let call = self.shared.link.call(Nature::Read)?;
+        let (mut from, to) = match prefix.parent() {
+            // What comes after a dot is next to a dot's neighbour.
+            Some(parent) => (format!("[{parent}."), format!("({parent}/")),
+            None => ("-".to_owned(), "+".to_owned()),
+        };
+        let mut entries = Vec::new();
+        loop {
+            let inputs = Inputs::new()
+                .key(layout.index())
+                .argument(layout.values())
+                .argument(&from)
+                .argument(&to)
+                .argument(PAGE_KEYS)
+                .argument(PAGE_BYTES);
+            let page = reply::array(script::LIST.run(&call, inputs).await?);
+            let mut page = page
+                .ok_or_else(|| reply::unexpected("a script"))?
+                .into_iter();
+            let last = page.next().as_ref().and_then(reply::text);
+            while let (Some(name), Some(stored)) = (page.next(), page.next()) {
+                let name = reply::text(&name).unwrap_or_default();
+                entries.push(entry(
+                    Key::parse(&name).map_err(|_error| unreadable(&name))?,
+                    &stored,
+                )?);
+            }
+            check_listed(entries.len())?;
+            match last {
+                Some(last) => from = format!("({last}"),
+                None => return Ok(entries),
+            }
+        }
+    }
+
+    async fn watch(&self, prefix: &Prefix) -> Result<Watch, StoreError> {
+        let hints = Box::new(RedisHints(self.shared.hints.subscribe()));
+        self.subscription().listening().await?;
+        Ok(Watch::start(Arc::new(self.clone()), prefix.clone(), hints))
+    }
+
+    fn value_bytes_max(&self) -> usize {
+        VALUE_BYTES_MAX
+    }
+}
+
+struct RedisHints(broadcast::Receiver<Hint>);
+
+#[async_trait]
+impl Hints for RedisHints {
+    async fn next(&mut self) -> Hint {
+        match self.0.recv().await {
+            Ok(hint) => hint,
+            Err(broadcast::error::RecvError::Lagged(_)) => Hint::Missed,
+            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+/// A stored value is `<revision> <value>`.
+fn entry(key: Key, stored: &Value) -> Result<Entry, StoreError> {
+    let parts = reply::bytes(stored).and_then(|bytes| {
+        let space = bytes.iter().position(|byte| *byte == b' ')?;
+        let revision = std::str::from_utf8(&bytes[..space]).ok()?;
+        Some((Revision::new(revision.parse().ok()?)?, &bytes[space + 1..]))
+    });
+    match parts {
+        Some((revision, value)) => Ok(Entry {
+            key,
+            value: value.into(),
+            revision,
+        }),
+        None => Err(unreadable(key.as_str())),
+    }
+}
+
+fn unreadable(key: &str) -> StoreError {
+    StoreError::unfit(format_args!(
+        "key '{key}' holds what this store did not write"
+    ))
+}
+
+fn outcome(reply: &Value) -> Result<Outcome<Revision>, StoreError> {
+    if *reply == Value::Nil {
+        return Ok(Outcome::Conflict);
+    }
+    let revision = reply::text(reply).and_then(|text| Revision::new(text.parse().ok()?));
+    let revision = revision.ok_or_else(|| reply::unexpected("a script"))?;
+    Ok(Outcome::Done(revision))
+}
+
+/// What an announcement says; nothing if it is none of ours.
+fn hint(payload: &[u8]) -> Option<Hint> {
+    let mut words = payload.splitn(4, |byte| *byte == b' ');
+    let mut text = || words.next().and_then(|word| std::str::from_utf8(word).ok());
+    let revision = |text: &str| Revision::new(text.parse().ok()?);
+    match text()? {
+        "put" => {
+            let (revision, key) = (revision(text()?)?, Key::parse(text()?).ok()?);
+            let entry = Entry {
+                key,
+                value: words.next()?.into(),
+                revision,
+            };
+            Some(Hint::Change(Change::Put(entry)))
+        }
+        "deleted" => {
+            let revision = revision(text()?)?;
+            Some(Hint::Change(Change::Deleted(
+                Key::parse(text()?).ok()?,
+                revision,
+            )))
+        }
+        "touched" => Some(Hint::Touched(Key::parse(text()?).ok()?)),
+        _ => None,
+    }
+}

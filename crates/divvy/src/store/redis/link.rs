@@ -1,0 +1,374 @@
+//! A connection that many share and that comes back.
+//!
+//! One task keeps it: it pings a server that is silent, connects anew with
+//! growing delays when the connection is lost, and asks the server each time
+//! who it is. Callers never wait for it: while there is no connection they
+//! fail at once.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ::redis::aio::{AsyncPushSender, MultiplexedConnection};
+use ::redis::{Pipeline, Value};
+use divvy_core::store::{StoreError, StoreErrorKind};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::endpoint::Endpoint;
+use super::failure::{self, Nature};
+use super::server::Server;
+use crate::store::backoff::Backoff;
+use crate::store::connection::{Connection, ConnectionReport};
+use crate::store::settings::StoreSettings;
+
+const RETRY_FIRST: Duration = Duration::from_millis(50);
+/// Longest time for one try to connect, so that one that goes nowhere does not
+/// use up all.
+const TRY_MAX: Duration = Duration::from_secs(5);
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timing {
+    connect: Duration,
+    operation: Duration,
+    retry_longest: Duration,
+    ping: Duration,
+}
+
+impl From<&StoreSettings> for Timing {
+    fn from(settings: &StoreSettings) -> Self {
+        Self {
+            connect: settings.connect_timeout,
+            operation: settings.operation_timeout,
+            retry_longest: settings.reconnect_delay_max,
+            ping: settings.ping_interval,
+        }
+    }
+}
+
+impl Timing {
+    pub(super) fn backoff(&self) -> Backoff {
+        Backoff::new(RETRY_FIRST, self.retry_longest)
+    }
+
+    pub(super) const fn connect(&self) -> Duration {
+        self.connect
+    }
+
+    pub(super) const fn operation(&self) -> Duration {
+        self.operation
+    }
+}
+
+/// A connection that is being carried. Dropping it ends it.
+pub(super) struct Carried {
+    pub(super) connection: MultiplexedConnection,
+    pub(super) server: Server,
+    heard: Arc<AtomicU64>,
+    ended: Arc<AtomicBool>,
+    /// A caller found out that this connection will not do.
+    given_up: Arc<Notify>,
+    driver: JoinHandle<()>,
+}
+
+impl Drop for Carried {
+    fn drop(&mut self) {
+        self.driver.abort();
+        self.ended.store(true, Ordering::Release);
+    }
+}
+
+impl Carried {
+    /// Connects within a bound, and asks the server who it is.
+    pub(super) async fn connect(
+        endpoint: &Endpoint,
+        bound: Duration,
+        pushes: Option<Arc<dyn AsyncPushSender>>,
+    ) -> Result<Self, StoreError> {
+        let connecting = async {
+            let connected = endpoint.connect(pushes).await?;
+            let ended = Arc::new(AtomicBool::new(false));
+            let at_end = Arc::clone(&ended);
+            let driver = tokio::spawn(async move {
+                connected.driver.await;
+                at_end.store(true, Ordering::Release);
+            });
+            let mut carried = Self {
+                connection: connected.connection,
+                server: Server::default(),
+                heard: connected.heard,
+                ended,
+                given_up: Arc::default(),
+                driver,
+            };
+            let asked = Server::ask(&mut carried.connection).await;
+            let checked = asked.and_then(|server| server.check().map(|()| server));
+            carried.server = checked.map_err(|error| endpoint.place_it(&error))?;
+            Ok(carried)
+        };
+        match timeout(bound.min(TRY_MAX), connecting).await {
+            Ok(result) => result,
+            Err(_elapsed) => Err(endpoint.unanswered()),
+        }
+    }
+
+    /// Waits until the connection is lost, and says why. A server that has
+    /// been silent is pinged, and one that then stays silent counts as lost;
+    /// one that is busy with large answers does not.
+    pub(super) async fn lost(&mut self, timing: &Timing) -> String {
+        loop {
+            let heard = self.heard.load(Ordering::Acquire);
+            let silent = || self.heard.load(Ordering::Acquire) == heard;
+            tokio::select! {
+                _ended = &mut self.driver => return "the connection was lost".to_owned(),
+                () = self.given_up.notified() => {
+                    return "the connection was given up".to_owned();
+                }
+                () = sleep(timing.ping) => {}
+            }
+            if !silent() {
+                continue;
+            }
+            let mut connection = self.connection.clone();
+            let ping = ::redis::cmd("PING");
+            match timeout(timing.ping, connection.send_packed_command(&ping)).await {
+                Ok(Ok(Value::ServerError(error))) if failure::disqualifies(&error) => {
+                    return failure::refused(&error).to_string();
+                }
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return failure::of_loss(&error),
+                Err(_elapsed) if !silent() => {}
+                Err(_elapsed) => {
+                    return format!("the server did not answer a ping for {:?}", timing.ping);
+                }
+            }
+        }
+    }
+}
+
+/// The shared connection. Clones share it; it ends with the last.
+#[derive(Clone)]
+pub(super) struct Link {
+    shared: Arc<Shared>,
+    _keeper: Arc<Keeper>,
+}
+
+struct Shared {
+    endpoint: Arc<Endpoint>,
+    timing: Timing,
+    state: Mutex<State>,
+    report: ConnectionReport,
+    /// The server of the last connection.
+    server: Mutex<Server>,
+}
+
+enum State {
+    Up(Live),
+    Down(StoreError),
+}
+
+/// What callers use of a connection.
+#[derive(Clone)]
+struct Live {
+    connection: MultiplexedConnection,
+    ended: Arc<AtomicBool>,
+    given_up: Arc<Notify>,
+}
+
+struct Keeper(JoinHandle<()>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Link").field(&self.shared.endpoint).finish()
+    }
+}
+
+impl Link {
+    /// Connects within the connection timeout. What a retry cannot mend is an
+    /// error at once.
+    pub(super) async fn open(endpoint: Endpoint, timing: Timing) -> Result<Self, StoreError> {
+        let deadline = Instant::now() + timing.connect;
+        let mut backoff = timing.backoff();
+        let carried = loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let tried = Carried::connect(&endpoint, left, None).await;
+            let error = match tried {
+                Ok(carried) => break carried,
+                Err(error) if error.kind() != StoreErrorKind::Unavailable => return Err(error),
+                Err(error) => error,
+            };
+            let again = Instant::now() + backoff.delay();
+            if again >= deadline {
+                return Err(StoreError::unavailable(format_args!(
+                    "{error} (tried for {:?})",
+                    timing.connect
+                )));
+            }
+            tokio::time::sleep_until(again).await;
+        };
+        carried
+            .server
+            .check_writable()
+            .map_err(|error| endpoint.place_it(&error))?;
+        carried.server.warn_of_forgetting();
+        let shared = Arc::new(Shared {
+            endpoint: Arc::new(endpoint),
+            timing,
+            state: Mutex::new(State::Up(Live::of(&carried))),
+            report: ConnectionReport::connected(),
+            server: Mutex::new(carried.server.clone()),
+        });
+        let keeper = tokio::spawn(keep(Arc::clone(&shared), carried));
+        Ok(Self {
+            shared,
+            _keeper: Arc::new(Keeper(keeper)),
+        })
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.shared.endpoint
+    }
+
+    pub(super) fn endpoint_shared(&self) -> Arc<Endpoint> {
+        Arc::clone(&self.shared.endpoint)
+    }
+
+    pub(super) fn timing(&self) -> Timing {
+        self.shared.timing
+    }
+
+    pub(super) fn connection(&self) -> watch::Receiver<Connection> {
+        self.shared.report.subscribe()
+    }
+
+    /// The server of the last connection.
+    pub(super) fn server(&self) -> Server {
+        locked(&self.shared.server).clone()
+    }
+
+    /// Begins an operation, which has to end within the operation timeout.
+    pub(super) fn call(&self, nature: Nature) -> Result<Call, StoreError> {
+        match &*locked(&self.shared.state) {
+            State::Down(error) => Err(error.clone()),
+            State::Up(live) if live.ended.load(Ordering::Acquire) => {
+                Err(StoreError::unavailable("the connection was lost"))
+            }
+            State::Up(live) => Ok(Call {
+                shared: Arc::clone(&self.shared),
+                live: live.clone(),
+                nature,
+                deadline: Instant::now() + self.shared.timing.operation,
+            }),
+        }
+    }
+}
+
+impl Live {
+    fn of(carried: &Carried) -> Self {
+        Self {
+            connection: carried.connection.clone(),
+            ended: Arc::clone(&carried.ended),
+            given_up: Arc::clone(&carried.given_up),
+        }
+    }
+}
+
+/// One operation, of one or more requests, on one connection.
+pub(super) struct Call {
+    shared: Arc<Shared>,
+    live: Live,
+    nature: Nature,
+    deadline: Instant,
+}
+
+impl Call {
+    pub(super) const fn nature(&self) -> Nature {
+        self.nature
+    }
+
+    /// Sends commands and waits for their replies, refusals among them.
+    pub(super) async fn send(&self, pipeline: &Pipeline) -> Result<Vec<Value>, StoreError> {
+        if self.live.ended.load(Ordering::Acquire) {
+            return Err(StoreError::unavailable("the connection was lost"));
+        }
+        let mut connection = self.live.connection.clone();
+        let sent = connection.send_packed_commands(pipeline, 0, pipeline.len());
+        let replies = match timeout_at(self.deadline, sent).await {
+            Ok(Ok(replies)) => replies,
+            Ok(Err(error)) => {
+                // The next caller need not find out by itself.
+                self.live.ended.store(true, Ordering::Release);
+                self.live.given_up.notify_one();
+                return Err(self.nature.unanswered(failure::of_loss(&error)));
+            }
+            Err(_elapsed) => {
+                return Err(self.nature.unanswered(format_args!(
+                    "no answer within {:?}",
+                    self.shared.timing.operation
+                )));
+            }
+        };
+        let doubtful = |reply: &Value| matches!(reply, Value::ServerError(error) if failure::disqualifies(error));
+        if replies.iter().any(doubtful) {
+            self.live.given_up.notify_one();
+        }
+        Ok(replies)
+    }
+
+    /// Sends one command; a refusal is an error.
+    pub(super) async fn ask(&self, command: ::redis::Cmd) -> Result<Value, StoreError> {
+        let mut pipeline = Pipeline::with_capacity(1);
+        pipeline.add_command(command);
+        match self.send(&pipeline).await?.pop() {
+            Some(Value::ServerError(error)) => Err(failure::refused(&error)),
+            Some(value) => Ok(value),
+            None => Err(super::reply::unexpected("a command")),
+        }
+    }
+}
+
+/// Keeps the connection up for as long as anybody uses it.
+async fn keep(shared: Arc<Shared>, mut carried: Carried) {
+    loop {
+        let reason = carried.lost(&shared.timing).await;
+        drop(carried);
+        let down = StoreError::unavailable(format_args!("{}: {reason}", shared.endpoint));
+        *locked(&shared.state) = State::Down(down);
+        shared.report.lost(reason);
+        carried = regain(&shared).await;
+        *locked(&shared.server) = carried.server.clone();
+        *locked(&shared.state) = State::Up(Live::of(&carried));
+        shared.report.regained();
+    }
+}
+
+async fn regain(shared: &Shared) -> Carried {
+    let mut backoff = shared.timing.backoff();
+    loop {
+        sleep(backoff.delay()).await;
+        let tried = Carried::connect(&shared.endpoint, shared.timing.connect, None).await;
+        let error = match tried {
+            Ok(carried) => match carried.server.check_writable() {
+                Ok(()) => return carried,
+                // It may be on its way to become the primary.
+                Err(error) => StoreError::unavailable(error),
+            },
+            Err(error) => error,
+        };
+        shared.report.lost(error.to_string());
+        *locked(&shared.state) = State::Down(error);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,157 @@
+//! What a server announces, on a connection of its own.
+//!
+//! Of its own, because servers cut off a subscriber that has large replies
+//! waiting. When the connection was lost and is back, there may be a gap.
+
+use std::sync::Arc;
+
+use ::redis::{PushInfo, PushKind};
+use divvy_core::store::StoreError;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::endpoint::Endpoint;
+use super::link::{Carried, Link, Timing};
+use super::reply;
+
+/// What is heard.
+pub(super) enum Heard<'a> {
+    /// Something was announced on a channel.
+    Message {
+        channel: &'a [u8],
+        payload: &'a [u8],
+    },
+    /// Announcements may have been missed.
+    Gap,
+}
+
+type Listener = Arc<dyn Fn(Heard<'_>) + Send + Sync>;
+
+/// A subscription that comes back. Dropping it ends it.
+pub(super) struct Subscription {
+    state: watch::Receiver<State>,
+    timing: Timing,
+    task: JoinHandle<()>,
+}
+
+#[derive(Clone)]
+enum State {
+    Starting,
+    Listening,
+    Failed(StoreError),
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl std::fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subscription").finish_non_exhaustive()
+    }
+}
+
+impl Subscription {
+    /// Begins to listen, beside a link to the same server.
+    pub(super) fn start(
+        link: &Link,
+        channels: Vec<String>,
+        listener: impl Fn(Heard<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        let (sender, state) = watch::channel(State::Starting);
+        let timing = link.timing();
+        let subscriber = Subscriber {
+            endpoint: link.endpoint_shared(),
+            timing,
+            channels,
+            listener: Arc::new(listener),
+            state: sender,
+        };
+        Self {
+            state,
+            timing,
+            task: tokio::spawn(subscriber.run()),
+        }
+    }
+
+    /// Waits until everything is heard that is announced from now on, for at
+    /// most the operation timeout.
+    pub(super) async fn listening(&self) -> Result<(), StoreError> {
+        let mut state = self.state.clone();
+        let waiting = state.wait_for(|state| matches!(state, State::Listening));
+        if let Ok(Ok(_listening)) = timeout(self.timing.operation(), waiting).await {
+            return Ok(());
+        }
+        match &*self.state.borrow() {
+            State::Failed(error) => Err(error.clone()),
+            _ => Err(StoreError::unavailable(format_args!(
+                "no answer to the subscription within {:?}",
+                self.timing.operation()
+            ))),
+        }
+    }
+}
+
+struct Subscriber {
+    endpoint: Arc<Endpoint>,
+    timing: Timing,
+    channels: Vec<String>,
+    listener: Listener,
+    state: watch::Sender<State>,
+}
+
+impl Subscriber {
+    async fn run(self) {
+        let mut backoff = self.timing.backoff();
+        let mut first = true;
+        loop {
+            let error = match self.subscribed().await {
+                Ok(mut carried) => {
+                    backoff.reset();
+                    if !first {
+                        (self.listener)(Heard::Gap);
+                    }
+                    first = false;
+                    self.state.send_replace(State::Listening);
+                    StoreError::unavailable(carried.lost(&self.timing).await)
+                }
+                Err(error) => error,
+            };
+            tracing::debug!(%error, "subscription lost");
+            self.state.send_replace(State::Failed(error));
+            sleep(backoff.delay()).await;
+        }
+    }
+
+    async fn subscribed(&self) -> Result<Carried, StoreError> {
+        let listener = Arc::clone(&self.listener);
+        let hear = move |push: PushInfo| {
+            if push.kind == PushKind::Message
+                && let [channel, payload] = push.data.as_slice()
+                && let (Some(channel), Some(payload)) =
+                    (reply::bytes(channel), reply::bytes(payload))
+            {
+                listener(Heard::Message { channel, payload });
+            }
+            Ok::<(), std::convert::Infallible>(())
+        };
+        let bound = self.timing.connect();
+        let mut carried = Carried::connect(&self.endpoint, bound, Some(Arc::new(hear))).await?;
+        let subscribing = carried.connection.subscribe(&self.channels);
+        match timeout(self.timing.operation(), subscribing).await {
+            Ok(Ok(())) => Ok(carried),
+            Ok(Err(error)) if error.code() == Some("NOPERM") => {
+                Err(StoreError::unfit(format_args!(
+                    "the server's access rules forbid to subscribe to {}, see the templates in \
+                     docs/operating.md",
+                    self.channels.join(" and ")
+                )))
+            }
+            Ok(Err(error)) => Err(StoreError::unavailable(super::failure::of_loss(&error))),
+            Err(_elapsed) => Err(StoreError::unavailable("no answer to the subscription")),
+        }
+    }
+}

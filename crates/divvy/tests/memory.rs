@@ -1,0 +1,57 @@
+//! The suite on the stores in memory, which are the reference.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use divvy::store::conformance::{KeyValueSubject, LeaseSubject, Options, key_value, leases};
+use divvy::store::{KeyValue, Leases, MemoryKeyValue, MemoryLeases, StoreError};
+
+/// A key-value store in memory has one cluster; several are several stores.
+#[derive(Default)]
+struct KeyValues(Mutex<BTreeMap<String, MemoryKeyValue>>);
+
+#[async_trait]
+impl KeyValueSubject for KeyValues {
+    async fn open(&self, cluster: &str) -> Result<Arc<dyn KeyValue>, StoreError> {
+        let mut stores = self.0.lock().unwrap();
+        let store = stores.entry(cluster.to_owned()).or_default();
+        Ok(Arc::new(store.clone()))
+    }
+}
+
+struct Memory(MemoryLeases);
+
+#[async_trait]
+impl LeaseSubject for Memory {
+    async fn open(&self, cluster: &str) -> Result<Arc<dyn Leases>, StoreError> {
+        Ok(Arc::new(self.0.of_cluster(cluster)?))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn key_values_in_memory_conform() {
+    for seed in 1..=8 {
+        let report = key_value(&KeyValues::default(), &Options::seeded(seed)).await;
+        println!("{}", report.expect("the reference conforms"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn leases_in_memory_conform_in_real_time() {
+    let subject = Memory(MemoryLeases::new("any").unwrap());
+    // Twice on one store: a run leaves nothing that disturbs another.
+    for seed in 1..=2 {
+        let report = leases(&subject, &Options::seeded(seed)).await;
+        println!("{}", report.expect("the reference conforms"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_in_memory_conform_in_stepped_time() {
+    for seed in 1..=8 {
+        let subject = Memory(MemoryLeases::new("any").unwrap());
+        let report = leases(&subject, &Options::seeded(seed)).await;
+        report.expect("the reference conforms");
+    }
+}

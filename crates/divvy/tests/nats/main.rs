@@ -1,0 +1,19 @@
+//! The NATS store against real servers.
+
+mod admin;
+mod bed;
+mod bucket;
+mod capacity;
+mod cluster;
+mod conformance;
+mod connecting;
+mod counting;
+mod credentials;
+mod deletion;
+mod faults;
+mod permissions;
+mod secrets;
+mod source;
+mod switch;
+mod versions;
+mod watching;

@@ -1,0 +1,166 @@
+//! The suite that every store must pass.
+
+use std::sync::Arc;
+
+use divvy::store::conformance::{self, Interruption, KeyValueSubject, LeaseSubject, Options};
+use divvy::store::redis::{RedisKeyValue, RedisLeases};
+use divvy::store::{KeyValue, Leases, StoreError, StoreSettings, StoreUrl, Tls};
+use divvy_testbed::{Certificates, Proxy, RedisFlavour, RedisOptions, RedisServer};
+
+use crate::access::{KEY_VALUE_RULE, LEASE_RULE};
+use crate::bed::{settings, with_login};
+
+/// A server, and clients that reach it through a proxy.
+struct Subject {
+    url: StoreUrl,
+    url_aside: StoreUrl,
+    settings: StoreSettings,
+    proxy: Proxy,
+}
+
+impl Subject {
+    async fn of(server: &RedisServer, settings: StoreSettings) -> Self {
+        let proxy = Proxy::start(server.address()).await;
+        let url = server.url();
+        let (scheme, _) = url.split_once("://").unwrap();
+        Self {
+            url: format!("{scheme}://{}", proxy.address()).parse().unwrap(),
+            url_aside: url.parse().unwrap(),
+            settings,
+            proxy,
+        }
+    }
+
+    fn settings(&self, cluster: &str) -> StoreSettings {
+        StoreSettings {
+            cluster: cluster.to_owned(),
+            ..self.settings.clone()
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl KeyValueSubject for Subject {
+    async fn open(&self, cluster: &str) -> Result<Arc<dyn KeyValue>, StoreError> {
+        let store = RedisKeyValue::open(&self.url, &self.settings(cluster)).await?;
+        Ok(Arc::new(store))
+    }
+
+    fn interruption(&self) -> Option<&dyn Interruption> {
+        Some(self)
+    }
+
+    async fn open_aside(&self, cluster: &str) -> Result<Option<Arc<dyn KeyValue>>, StoreError> {
+        let store = RedisKeyValue::open(&self.url_aside, &self.settings(cluster)).await?;
+        Ok(Some(Arc::new(store)))
+    }
+}
+
+#[async_trait::async_trait]
+impl LeaseSubject for Subject {
+    async fn open(&self, cluster: &str) -> Result<Arc<dyn Leases>, StoreError> {
+        let store = RedisLeases::open(&self.url, &self.settings(cluster)).await?;
+        Ok(Arc::new(store))
+    }
+
+    fn interruption(&self) -> Option<&dyn Interruption> {
+        Some(self)
+    }
+
+    async fn open_aside(&self, cluster: &str) -> Result<Option<Arc<dyn Leases>>, StoreError> {
+        let store = RedisLeases::open(&self.url_aside, &self.settings(cluster)).await?;
+        Ok(Some(Arc::new(store)))
+    }
+}
+
+#[async_trait::async_trait]
+impl Interruption for Subject {
+    async fn interrupt(&self) {
+        self.proxy.cut();
+    }
+
+    async fn resume(&self) {
+        self.proxy.pass();
+    }
+}
+
+async fn key_values_pass(subject: &Subject) {
+    let report = conformance::key_value(subject, &Options::default()).await;
+    println!("{}", report.expect("the store conforms"));
+}
+
+async fn leases_pass(subject: &Subject) {
+    let report = conformance::leases(subject, &Options::default()).await;
+    println!("{}", report.expect("the store conforms"));
+}
+
+async fn plain(flavour: RedisFlavour) -> (RedisServer, Subject) {
+    let server = RedisServer::start(flavour, RedisOptions::new()).await;
+    let subject = Subject::of(&server, settings()).await;
+    (server, subject)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn key_values_on_redis_pass_the_suite() {
+    let (_server, subject) = plain(RedisFlavour::Redis7).await;
+    key_values_pass(&subject).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_on_redis_pass_the_suite() {
+    let (_server, subject) = plain(RedisFlavour::Redis7).await;
+    leases_pass(&subject).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn key_values_on_valkey_pass_the_suite() {
+    let (_server, subject) = plain(RedisFlavour::Valkey9).await;
+    key_values_pass(&subject).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_on_valkey_pass_the_suite() {
+    let (_server, subject) = plain(RedisFlavour::Valkey9).await;
+    leases_pass(&subject).await;
+}
+
+/// The settings of a client with a certificate, a login, and no rights beyond
+/// the template's.
+fn guarded(certificates: &Certificates, user: &str) -> StoreSettings {
+    let client = certificates.client();
+    StoreSettings {
+        tls: Tls {
+            required: true,
+            ca_file: Some(certificates.authority().to_owned()),
+            cert_file: Some(client.certificate.clone()),
+            key_file: Some(client.key.clone()),
+        },
+        ..with_login(user, "s3cret")
+    }
+}
+
+async fn guarded_server(certificates: &Certificates) -> RedisServer {
+    let options = RedisOptions::new()
+        .tls(certificates.server())
+        .client_authority(certificates.authority())
+        .user("default off")
+        .user(&LEASE_RULE.replace("PASSWORD", "s3cret"))
+        .user(&KEY_VALUE_RULE.replace("PASSWORD", "s3cret"));
+    RedisServer::start(RedisFlavour::Redis7, options).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn key_values_pass_encrypted_with_certificates_and_least_privilege() {
+    let certificates = Certificates::new();
+    let server = guarded_server(&certificates).await;
+    let settings = guarded(&certificates, "divvy-records");
+    key_values_pass(&Subject::of(&server, settings).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_pass_encrypted_with_certificates_and_least_privilege() {
+    let certificates = Certificates::new();
+    let server = guarded_server(&certificates).await;
+    let settings = guarded(&certificates, "divvy-leases");
+    leases_pass(&Subject::of(&server, settings).await).await;
+}

@@ -1,0 +1,18 @@
+//! The Redis stores against real servers.
+
+mod access;
+mod announcements;
+mod bed;
+mod capacity;
+mod conformance;
+mod connecting;
+mod encryption;
+mod faults;
+mod hostile;
+mod incarnation;
+mod layout;
+mod log;
+mod persistence;
+mod raw;
+mod scripts;
+mod secrets;
