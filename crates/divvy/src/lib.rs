@@ -1,11 +1,11 @@
 //! divvy divides partitions of work among workers: fairly, with as few moves
 //! as possible, and so that each has one owner.
 //!
-//! This is the crate to depend on. What it offers today is placement: keys,
-//! partitions, workers and the strategies that bring them together, all of it
-//! pure and the same on every platform. See [`Strategy`] for the one trait,
-//! [`Assignment`] for its result, and [`KeySpace`] for the way from an
-//! application's keys to partitions.
+//! This is the crate to depend on. It offers placement: keys, partitions,
+//! workers and the strategies that bring them together, all of it pure and the
+//! same on every platform. See [`Strategy`] for the one trait, [`Assignment`]
+//! for its result, and [`KeySpace`] for the way from an application's keys to
+//! partitions. And it offers stores to coordinate through: see [`store`].
 //!
 //! ```
 //! use divvy::{KeySpace, Partitions, Rendezvous, Strategy, Workers};
@@ -24,6 +24,11 @@
 //!
 //! - `parallel` adds `Rendezvous::parallel()`: the same placement, computed on
 //!   all cores.
+//! - `file` adds the store in a file, for all processes of one machine.
+//! - `nats` adds the store in a NATS JetStream bucket.
+//! - `redis` adds the stores in a Redis or Valkey server.
+//! - `conformance` adds the suite that every store must pass, for stores of
+//!   one's own.
 
 #![forbid(unsafe_code)]
 
