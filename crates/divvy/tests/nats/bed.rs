@@ -9,15 +9,16 @@ use divvy::store::{
 use divvy_testbed::{NatsOptions, NatsServer, NatsVersion};
 
 /// Longer than anything takes.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 pub(crate) fn settings() -> StoreSettings {
     StoreSettings {
         cluster: "tests".to_owned(),
-        connect_timeout: Duration::from_secs(5),
-        operation_timeout: Duration::from_secs(2),
+        connect_timeout: Duration::from_secs(10),
+        operation_timeout: Duration::from_secs(4),
         reconnect_delay_max: Duration::from_millis(100),
-        ping_interval: Duration::from_millis(200),
+        // Shorter, and a busy machine's servers would seem dead.
+        ping_interval: Duration::from_secs(1),
         ..StoreSettings::default()
     }
 }

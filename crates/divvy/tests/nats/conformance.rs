@@ -121,7 +121,6 @@ async fn replicated_bucket_passes_the_suite() {
     let cluster = NatsCluster::start(NatsVersion::LowestReplicated, 3).await;
     let settings = StoreSettings {
         replicas: 3,
-        operation_timeout: std::time::Duration::from_secs(4),
         ..settings()
     };
     let subject = Subject {

@@ -30,7 +30,7 @@ async fn until_reached(store: &NatsStore) {
 
 /// No operation may take longer than this, whatever the server does.
 async fn bounded<T>(operation: impl Future<Output = T>) -> T {
-    let ended = timeout(Duration::from_secs(2), operation).await;
+    let ended = timeout(Duration::from_secs(5), operation).await;
     ended.expect("an operation ends within its timeout")
 }
 

@@ -1,6 +1,7 @@
 //! The suite that every store must pass.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use divvy::store::conformance::{self, Interruption, KeyValueSubject, LeaseSubject, Options};
 use divvy::store::redis::{RedisKeyValue, RedisLeases};
@@ -8,7 +9,7 @@ use divvy::store::{KeyValue, Leases, StoreError, StoreSettings, StoreUrl, Tls};
 use divvy_testbed::{Certificates, Proxy, RedisFlavour, RedisOptions, RedisServer};
 
 use crate::access::{KEY_VALUE_RULE, LEASE_RULE};
-use crate::bed::{settings, with_login};
+use crate::bed::{SOON, settings, with_login};
 
 /// A server, and clients that reach it through a proxy.
 struct Subject {
@@ -84,13 +85,22 @@ impl Interruption for Subject {
     }
 }
 
+/// Patient, for all tests share the machine with each other and with servers.
+fn options() -> Options {
+    Options {
+        wait: SOON,
+        late: Duration::from_secs(5),
+        ..Options::default()
+    }
+}
+
 async fn key_values_pass(subject: &Subject) {
-    let report = conformance::key_value(subject, &Options::default()).await;
+    let report = conformance::key_value(subject, &options()).await;
     println!("{}", report.expect("the store conforms"));
 }
 
 async fn leases_pass(subject: &Subject) {
-    let report = conformance::leases(subject, &Options::default()).await;
+    let report = conformance::leases(subject, &options()).await;
     println!("{}", report.expect("the store conforms"));
 }
 

@@ -129,7 +129,7 @@ async fn server_that_is_not_there_is_unavailable_within_the_bound() {
     let mut server = plain().await;
     server.kill();
     let error = refusal(&server.url(), &impatient()).await;
-    assert_refused(&error, StoreErrorKind::Unavailable, &["refused", "500ms"]);
+    assert_refused(&error, StoreErrorKind::Unavailable, &["refused", "2s"]);
     let error = refusal("redis+unix:///nonexistent/redis.sock", &impatient()).await;
     assert_refused(&error, StoreErrorKind::Unavailable, &["redis.sock"]);
 }

@@ -16,7 +16,7 @@ use crate::raw::Raw;
 
 /// A little more than an operation may take.
 fn bound(settings: &StoreSettings) -> Duration {
-    settings.operation_timeout + Duration::from_millis(300)
+    settings.operation_timeout + Duration::from_secs(2)
 }
 
 #[tokio::test]
