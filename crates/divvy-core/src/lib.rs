@@ -50,6 +50,7 @@ mod error;
 mod explain;
 pub mod hash;
 mod key;
+pub mod leader;
 mod logarithm;
 mod moment;
 mod name;

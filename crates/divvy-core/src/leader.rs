@@ -1,0 +1,37 @@
+//! Leader mode: how members of a cluster agree on one owner for every
+//! partition, as a pure machine.
+//!
+//! ```text
+//!           events, clock                        actions, next wake-up
+//! driver ------------------>  Member (decides)  ------------------> driver
+//! ```
+
+mod action;
+mod codec;
+mod control;
+mod defect;
+mod event;
+mod member;
+mod moves;
+mod record;
+mod settings;
+
+pub use action::{Action, HookId, Operation, OperationId, Report, Watched};
+pub use codec::{
+    AssembleError, Committed, EncodedRoot, ROOT_BYTES_MAX, RootHead, STOPPING_MAX, chunk_version,
+    encode_root,
+};
+pub use control::{CONTROL_BYTES_MAX, Control};
+#[doc(hidden)]
+pub use defect::Defect;
+pub use event::{Clock, Event, HookEnd, Reply, SelfDescription};
+pub use member::{Member, MemberSetup};
+pub use moves::{MOVES_BYTES_MAX, MOVES_MAX, MoveEntry};
+pub use record::{
+    Holding, LeaderRecord, Life, Lifecycle, Root, SessionEntry, SessionId, Shutdown, State,
+    VERSION_NUMBER_MAX, Version, WorkerRecord,
+};
+pub use settings::{
+    CLOCK_DRIFT_PER_MILLE, LEASE_MIN, LeaderSettings, Overdue, TIMING_MAX,
+    WORKER_ID_PREFIX_BYTES_MAX, WORKER_IDS_MAX,
+};

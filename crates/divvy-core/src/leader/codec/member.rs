@@ -1,0 +1,161 @@
+//! The records of one member: `leader` and `w.<stable id>`.
+
+use super::frame::{Kind, Reader, Writer};
+use crate::error::Invalid;
+use crate::leader::record::{LeaderRecord, Life, SessionId, Version, WorkerRecord};
+use crate::store::Token;
+use crate::worker::{Health, WORKER_NAME_BYTES_MAX, Worker};
+
+/// Most partitions that a worker's record names as still stopping. One with
+/// more waits with its acknowledgement.
+pub const STOPPING_MAX: usize = 1024;
+/// Longest name of an instance, in bytes.
+const INSTANCE_BYTES_MAX: usize = 256;
+
+impl LeaderRecord {
+    /// The record as it is stored.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::frame(Kind::Leader);
+        writer.number(self.epoch);
+        writer.wide(self.session.0);
+        writer.number(self.beat);
+        writer.span(self.lease);
+        writer.sealed()
+    }
+
+    /// Reads what [`LeaderRecord::encode`] wrote, and refuses everything else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Invalid> {
+        let mut reader = Reader::frame(Kind::Leader, bytes)?;
+        let record = Self {
+            epoch: reader.number()?,
+            session: SessionId(reader.wide()?),
+            beat: reader.number()?,
+            lease: reader.span()?,
+        };
+        reader.finish()?;
+        Ok(record)
+    }
+}
+
+impl WorkerRecord {
+    /// The record as it is stored. `stopping` holds at most
+    /// [`STOPPING_MAX`] partitions.
+    pub fn encode(&self) -> Vec<u8> {
+        assert!(self.stopping.len() <= STOPPING_MAX, "too many to name");
+        let mut writer = Writer::frame(Kind::Worker);
+        writer.text(&self.instance);
+        writer.wide(self.session.0);
+        writer.number(self.beat);
+        writer.span(self.lease);
+        match self.life {
+            Life::Live => writer.byte(0),
+            Life::Fenced => writer.byte(1),
+            Life::Left { keep_for } => {
+                writer.byte(2);
+                writer.span(keep_for);
+            }
+        }
+        put_version(&mut writer, self.acked);
+        writer.number(self.stopping.len() as u64);
+        for partition in &self.stopping {
+            writer.fixed(*partition);
+        }
+        put_version(&mut writer, self.adopted);
+        let token = self.token_max.map_or(0, Token::get);
+        writer.number(token.unsigned_abs());
+        writer.byte(match self.health {
+            Health::Healthy => 0,
+            Health::Unhealthy => 1,
+        });
+        writer.fixed(self.weight.to_bits());
+        writer.text(self.zone.as_deref().unwrap_or_default());
+        writer.number(self.refresh);
+        writer.number(self.alarm);
+        writer.sealed()
+    }
+
+    /// Reads what [`WorkerRecord::encode`] wrote, and refuses everything else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Invalid> {
+        let mut reader = Reader::frame(Kind::Worker, bytes)?;
+        let reader_ref = &mut reader;
+        let record = Self {
+            instance: reader_ref.text(INSTANCE_BYTES_MAX)?.into(),
+            session: SessionId(reader_ref.wide()?),
+            beat: reader_ref.number()?,
+            lease: reader_ref.span()?,
+            life: read_life(reader_ref)?,
+            acked: read_version(reader_ref)?,
+            stopping: read_stopping(reader_ref)?,
+            adopted: read_version(reader_ref)?,
+            token_max: read_token(reader_ref)?,
+            health: read_health(reader_ref)?,
+            weight: read_weight(reader_ref)?,
+            zone: Some(reader_ref.text(WORKER_NAME_BYTES_MAX)?)
+                .filter(|zone| !zone.is_empty())
+                .map(Into::into),
+            refresh: reader_ref.number()?,
+            alarm: reader_ref.number()?,
+        };
+        reader.finish()?;
+        Ok(record)
+    }
+}
+
+pub(super) fn put_version(writer: &mut Writer, version: Version) {
+    writer.number(version.epoch);
+    writer.number(u64::from(version.number));
+}
+
+pub(super) fn read_version(reader: &mut Reader<'_>) -> Result<Version, Invalid> {
+    Ok(Version {
+        epoch: reader.number()?,
+        number: reader.number_u32()?,
+    })
+}
+
+fn read_life(reader: &mut Reader<'_>) -> Result<Life, Invalid> {
+    match reader.byte()? {
+        0 => Ok(Life::Live),
+        1 => Ok(Life::Fenced),
+        2 => Ok(Life::Left {
+            keep_for: reader.span()?,
+        }),
+        other => Err(reader.wrong(other, "is no state of a session")),
+    }
+}
+
+fn read_stopping(reader: &mut Reader<'_>) -> Result<Vec<u64>, Invalid> {
+    let count = reader.count(STOPPING_MAX)?;
+    (0..count).map(|_| reader.fixed()).collect()
+}
+
+fn read_token(reader: &mut Reader<'_>) -> Result<Option<Token>, Invalid> {
+    match reader.number()? {
+        0 => Ok(None),
+        number => {
+            let token = i64::try_from(number).ok().and_then(Token::new);
+            token
+                .map(Some)
+                .ok_or_else(|| reader.wrong(number, "does not fit a token"))
+        }
+    }
+}
+
+fn read_health(reader: &mut Reader<'_>) -> Result<Health, Invalid> {
+    match reader.byte()? {
+        0 => Ok(Health::Healthy),
+        1 => Ok(Health::Unhealthy),
+        other => Err(reader.wrong(other, "is no health")),
+    }
+}
+
+/// The rules for weights are those of workers: no record may bring a worker
+/// that could not be made.
+fn read_weight(reader: &mut Reader<'_>) -> Result<f64, Invalid> {
+    let weight = f64::from_bits(reader.fixed()?);
+    let probe = Worker::new("w").and_then(|worker| worker.with_weight(weight));
+    match probe {
+        Ok(_) => Ok(weight),
+        Err(_error) => Err(reader.wrong(weight, "is no weight of a worker")),
+    }
+}

@@ -1,0 +1,92 @@
+//! Mistakes that can be planted, to test what tests the machine.
+
+/// A mistake in one line of the machine. Only tests and the simulator make
+/// members with one; each must be caught.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Defect {
+    /// An older root is adopted over a newer one.
+    AdoptOlderRoot,
+    /// An id is claimed although its session may be alive.
+    ClaimWithoutObserving,
+    /// The deadline counts from the reply and not from the sending.
+    DeadlineFromReply,
+    /// A grant is made although the loser has not acknowledged.
+    GrantWithoutAck,
+    /// A grant is made to a session that has only claimed.
+    GrantOnFirstBeat,
+    /// A worker is taken as gone as soon as it is late.
+    FenceEarly,
+    /// A worker is taken as gone without its record saying so.
+    FenceWithoutCompare,
+    /// A partition that the source no longer names leaves the root at once.
+    ForgetDropped,
+    /// Work that stopped at the deadline is never taken up again.
+    ForgetToRestart,
+    /// Windows hold back the partitions of a crashed worker.
+    HoldCrashed,
+    /// A store that forgot is trusted.
+    IgnoreAmnesia,
+    /// Whether a record is older than the grant is not looked at.
+    IgnoreSeen,
+    /// The member says that it left while hooks still run.
+    LeaveBeforeStop,
+    /// An unowned partition is left out of the root.
+    LoseUnowned,
+    /// Waits allow for no clock drift, and are a little short.
+    NoDrift,
+    /// Work goes on after the deadline.
+    NoSelfFence,
+    /// What hashing prefers is moved although nothing changed.
+    MoveForNothing,
+    /// A partition moves from one worker to another in one root.
+    MoveInOneWrite,
+    /// The quarantine ends at once.
+    QuarantineWithoutWait,
+    /// A revocation is acknowledged before the stop hook has returned.
+    ReleaseBeforeStop,
+    /// A renewal overwrites whatever is there.
+    RenewOverForeign,
+    /// A root that lost against another is written over it.
+    ResendRoot,
+    /// A partition starts again while it still stops.
+    StartBeforeStopped,
+    /// A session that ended leaves its partitions running.
+    StopNotCalled,
+    /// Tokens come from the wall clock.
+    TokenFromClock,
+    /// A root keeps the number of the one before.
+    VersionReused,
+}
+
+impl Defect {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::AdoptOlderRoot,
+        Self::ClaimWithoutObserving,
+        Self::DeadlineFromReply,
+        Self::GrantWithoutAck,
+        Self::GrantOnFirstBeat,
+        Self::FenceEarly,
+        Self::FenceWithoutCompare,
+        Self::ForgetDropped,
+        Self::ForgetToRestart,
+        Self::HoldCrashed,
+        Self::IgnoreAmnesia,
+        Self::IgnoreSeen,
+        Self::LeaveBeforeStop,
+        Self::LoseUnowned,
+        Self::NoDrift,
+        Self::NoSelfFence,
+        Self::MoveForNothing,
+        Self::MoveInOneWrite,
+        Self::QuarantineWithoutWait,
+        Self::ReleaseBeforeStop,
+        Self::RenewOverForeign,
+        Self::ResendRoot,
+        Self::StartBeforeStopped,
+        Self::StopNotCalled,
+        Self::TokenFromClock,
+        Self::VersionReused,
+    ];
+}

@@ -1,0 +1,272 @@
+//! A member of a cluster: decides everything, does nothing itself.
+//!
+//! ```text
+//! claim -> session -> renewals ---------------------> work (start, stop hooks)
+//!             |                                         ^
+//!             |        root (who holds what) ---> adoption
+//!             v                 ^
+//!         election -> leading: observe, fence, draft, commit
+//! ```
+//!
+//! What a reader would get wrong: leadership protects nothing. Every grant
+//! rests on facts that cannot become untrue, and is written over the very root
+//! that it was judged by, so that any number of leaders at once is safe.
+
+mod adoption;
+mod beat;
+mod claim;
+mod commit;
+mod departure;
+mod dispatch;
+mod draft;
+mod election;
+mod fencing;
+mod garbage;
+mod hooks;
+mod keys;
+mod leading;
+mod lease;
+mod observation;
+mod operations;
+mod placement;
+mod policy;
+mod quarantine;
+mod random;
+mod renewal;
+mod root_view;
+mod roster;
+mod session;
+mod sessions;
+mod sketch;
+mod source;
+mod timers;
+mod wishes;
+mod work;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::action::Action;
+use super::defect::Defect;
+use super::event::{Clock, Event, SelfDescription};
+use super::record::{Lifecycle, SessionId, Shutdown, State, Version};
+use super::settings::LeaderSettings;
+use crate::moment::Moment;
+use crate::partition::Partition;
+use crate::store::{Incarnation, Token};
+use crate::strategy::Strategy;
+
+use self::claim::Claim;
+use self::election::Election;
+use self::keys::Keys;
+use self::leading::Leading;
+use self::observation::Observation;
+use self::operations::Operations;
+use self::random::Random;
+use self::root_view::RootView;
+use self::session::Session;
+use self::timers::Timers;
+use self::work::Work;
+
+/// What a member is made of.
+#[derive(Debug, Clone)]
+pub struct MemberSetup {
+    /// The cluster's settings, which have been checked.
+    pub settings: LeaderSettings,
+    /// Who asks for an id: the pod's or host's name. An instance that comes
+    /// back gets its id, and with it its partitions, again.
+    pub instance: Box<str>,
+    /// Who places partitions when this member leads.
+    pub strategy: Arc<dyn Strategy>,
+    /// What this worker says of itself.
+    pub description: SelfDescription,
+    /// Where session ids, jitter and names of chunks come from: different in
+    /// every process and every start.
+    pub seed: u64,
+    /// Whether an external agent says who may lead.
+    pub external_election: bool,
+    /// The largest value that the store takes, in bytes.
+    pub value_bytes_max: usize,
+}
+
+/// A member of a cluster: handed events and the time, it says what to do.
+#[derive(Debug, Clone)]
+pub struct Member {
+    setup: MemberSetup,
+    defect: Option<Defect>,
+    clock: Clock,
+    random: Random,
+    keys: Keys,
+    actions: VecDeque<Action>,
+    timers: Timers,
+    operations: Operations,
+    state: State,
+    is_started: bool,
+    is_leaving: bool,
+    is_over: bool,
+    stopping: Option<Shutdown>,
+    /// The life of the store, once it is reached.
+    incarnation: Option<Incarnation>,
+    begun_at: Moment,
+    claim: Claim,
+    session: Option<Session>,
+    /// The session before, which is known to be over.
+    ended_session: Option<SessionId>,
+    /// The lease is about to end.
+    is_draining: bool,
+    has_drained: bool,
+    deadline_told: Option<Moment>,
+    /// When the last write was sent that the store acknowledged.
+    last_acknowledged: Moment,
+    work: Work,
+    view: RootView,
+    /// The newest root and the highest token that this process ever had.
+    adopted_max: Version,
+    token_max: Option<Token>,
+    refresh: u64,
+    /// What [`WorkerRecord::alarm`](super::record::WorkerRecord) says.
+    alarm: u64,
+    election: Election,
+    observation: Observation,
+    list_asked: Moment,
+    leading: Option<Box<Leading>>,
+    /// Tells writes apart whose answers must not be mixed up between two
+    /// tenures: every number is used once.
+    serial: u64,
+    watching: dispatch::Watching,
+}
+
+impl Member {
+    /// A member that has not begun.
+    pub fn new(setup: MemberSetup, clock: Clock) -> Self {
+        Self {
+            random: Random::new(setup.seed),
+            setup,
+            defect: None,
+            clock,
+            keys: Keys::new(),
+            actions: VecDeque::new(),
+            timers: Timers::default(),
+            operations: Operations::default(),
+            state: State::Init,
+            is_started: false,
+            is_leaving: false,
+            is_over: false,
+            stopping: None,
+            incarnation: None,
+            begun_at: clock.now,
+            claim: Claim::default(),
+            session: None,
+            ended_session: None,
+            is_draining: false,
+            has_drained: false,
+            deadline_told: None,
+            last_acknowledged: clock.now,
+            work: Work::default(),
+            view: RootView::default(),
+            adopted_max: Version::default(),
+            token_max: None,
+            refresh: 0,
+            alarm: 0,
+            election: Election::default(),
+            observation: Observation::default(),
+            list_asked: clock.now,
+            leading: None,
+            serial: 0,
+            watching: dispatch::Watching::Nothing,
+        }
+    }
+
+    /// The same with a mistake in it, for what tests the tests.
+    #[doc(hidden)]
+    pub fn planted(setup: MemberSetup, clock: Clock, defect: Defect) -> Self {
+        Self {
+            defect: Some(defect),
+            ..Self::new(setup, clock)
+        }
+    }
+
+    /// Takes in something that happened. Afterwards take all actions.
+    pub fn handle(&mut self, clock: Clock, event: Event) {
+        if self.is_over {
+            return;
+        }
+        self.advance(clock);
+        if !self.is_over {
+            self.dispatch(event);
+        }
+        self.settle();
+    }
+
+    /// Does what is due. A call too early does nothing.
+    pub fn wake(&mut self, clock: Clock) {
+        if self.is_over {
+            return;
+        }
+        self.advance(clock);
+        self.settle();
+    }
+
+    /// The next thing to do, in order.
+    pub fn next_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When to call [`Member::wake`], unless something happens before.
+    pub fn next_wake(&self) -> Option<Moment> {
+        self.timers.next()
+    }
+
+    /// What the member is doing.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Its stable id, once it has one.
+    pub fn worker_id(&self) -> Option<&str> {
+        self.session.as_ref().map(|session| &*session.worker)
+    }
+
+    /// Its session, while there is one.
+    pub fn session(&self) -> Option<SessionId> {
+        self.session.as_ref().map(|session| session.id)
+    }
+
+    /// Whether it leads, as far as it knows.
+    pub fn is_leader(&self) -> bool {
+        self.leading.is_some()
+    }
+
+    /// The epoch that it leads with, if it leads.
+    pub fn epoch(&self) -> Option<u64> {
+        self.leading.as_ref().map(|leading| leading.epoch)
+    }
+
+    /// The assignment in force here.
+    pub fn adopted(&self) -> Option<(Version, Lifecycle)> {
+        self.session.as_ref()?.adopted
+    }
+
+    /// When authority ends unless the lease is renewed: what the last
+    /// [`Action::Deadline`] said.
+    pub fn deadline(&self) -> Option<Moment> {
+        self.deadline_told
+    }
+
+    /// Partitions that have been started and have not finished stopping, with
+    /// the token that they were started with.
+    pub fn running(&self) -> impl Iterator<Item = (&Partition, Token)> {
+        let slots = self.work.iter();
+        slots.filter_map(|slot| Some((&slot.partition, slot.phase.token()?)))
+    }
+
+    /// Whether an effect on the partition with this text would be allowed at
+    /// `now`.
+    pub fn holds_authority(&self, partition: &str, now: Moment) -> bool {
+        let is_granted = self
+            .work
+            .get(partition)
+            .is_some_and(|slot| slot.granted.is_some());
+        is_granted && self.deadline_told.is_some_and(|end| now < end)
+    }
+}

@@ -1,0 +1,398 @@
+//! The next root: what has to change now, and who gets what.
+
+use std::sync::Arc;
+
+use super::Member;
+use super::leading::Base;
+use super::placement::{Answer, Question};
+use super::sessions::SessionTable;
+use super::sketch::{Sketch, Standing};
+use super::timers::Timer;
+use crate::leader::action::Report;
+use crate::leader::codec::Committed;
+use crate::leader::defect::Defect;
+use crate::leader::moves::MoveEntry;
+use crate::leader::record::{Holding, Lifecycle, Root, VERSION_NUMBER_MAX, Version};
+use crate::store::{Expected, Key, Token};
+
+/// A root that is to be written.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    pub(super) expected: Expected,
+    pub(super) head: Arc<[u8]>,
+    pub(super) chunks: Vec<(Key, Arc<[u8]>)>,
+    pub(super) committed: Arc<Committed>,
+    pub(super) changes: Changes,
+}
+
+/// What a root changes, for those who look on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Changes {
+    pub(super) granted: u32,
+    pub(super) revoked: u32,
+    pub(super) moves: Vec<MoveEntry>,
+    /// Where what is asked back shall go: partition and worker.
+    pub(super) destined: Vec<(Box<str>, Box<str>)>,
+    /// Moves for balance were considered, and perhaps made.
+    pub(super) considered: bool,
+    pub(super) has_moved: bool,
+    /// A quarantine goes on that was known before.
+    pub(super) prolongs: bool,
+}
+
+impl Member {
+    /// The next root, if anything has to change.
+    pub(super) fn next_draft(&mut self) -> Option<Draft> {
+        let base = self.leading.as_ref()?.base.clone()?;
+        let Base::Root(seen) = base else {
+            return self.first_root();
+        };
+        let root = &seen.committed.root;
+        let is_ours = self.incarnation.as_ref() == Some(&root.incarnation);
+        let leading = self.leading.as_ref()?;
+        let has_forgotten =
+            !is_ours || leading.has_forgotten || leading.is_outrun || self.is_alarmed(root);
+        let expected = Expected::At(seen.revision);
+        if has_forgotten && self.defect != Some(Defect::IgnoreAmnesia) {
+            return self.quarantine_root(&seen.committed, expected);
+        }
+        if root.quarantine {
+            return self.quarantine_step(&seen.committed, expected);
+        }
+        self.ordinary_root(&seen.committed, expected)
+    }
+
+    /// The version after `last`: sealed anew if it is of an older leader.
+    pub(super) fn next_version(&mut self, last: Version) -> Version {
+        let leading = self.leading.as_mut().expect("a leader writes roots");
+        let reused = self.defect == Some(Defect::VersionReused);
+        if leading.epoch > last.epoch {
+            return Version {
+                epoch: leading.epoch,
+                number: 0,
+            };
+        }
+        if last.number < VERSION_NUMBER_MAX {
+            let number = last.number + u32::from(!reused);
+            return Version { number, ..last };
+        }
+        let epoch = self.epoch_above(last.epoch);
+        self.leading.as_mut().expect("a leader writes roots").epoch = epoch;
+        Version { epoch, number: 0 }
+    }
+
+    fn ordinary_root(&mut self, before: &Committed, expected: Expected) -> Option<Draft> {
+        let version = self.next_version(before.root.version);
+        let mut sketch = self.sketch(before, version);
+        let mut changes = Changes::default();
+        let restarts = self.is_restart();
+        let leading = self.leading.as_ref()?;
+        let policy = &leading.policy;
+        let is_held = self.defect == Some(Defect::HoldCrashed) && policy.is_waiting();
+        let may_place = policy.may_place && leading.listed.is_some() && !restarts && !is_held;
+        let may_move = policy.may_move && leading.listed.is_some() && !restarts;
+        let is_settled = policy.is_settled;
+        self.ask_back(&mut sketch, &mut changes);
+        self.place(&mut sketch, &mut changes, before, may_place, may_move);
+        let has_source = leading_knows(self, &sketch);
+        let lifecycle = match before.root.lifecycle {
+            _ if restarts => Lifecycle::ColdStart,
+            Lifecycle::ColdStart if may_place && has_source => Lifecycle::PostColdStart,
+            Lifecycle::PostColdStart if is_settled => Lifecycle::Stable,
+            same => same,
+        };
+        let is_sealed = before.root.version.epoch == version.epoch;
+        let same_store = self.incarnation.as_ref() == Some(&before.root.incarnation);
+        let needed = sketch.is_changed() || lifecycle != before.root.lifecycle;
+        if !needed && is_sealed && same_store {
+            self.draft_needless(&changes);
+            return None;
+        }
+        self.finish_draft(sketch, changes, before, lifecycle, expected)
+    }
+
+    /// Nothing has to be written; what was considered is settled.
+    fn draft_needless(&mut self, changes: &Changes) {
+        if let Some(leading) = self.leading.as_mut().filter(|_| changes.considered) {
+            leading.policy.considered(None);
+        }
+    }
+
+    /// Takes back what its holder may not keep, and what is pinned elsewhere.
+    fn ask_back(&self, sketch: &mut Sketch, changes: &mut Changes) {
+        let Some(leading) = &self.leading else { return };
+        for index in 0..sketch.standings.len() {
+            let Standing::Held(place) = sketch.standings[index] else {
+                continue;
+            };
+            let partition = sketch.partitions.as_slice()[index].as_str();
+            let pinned = leading.control.pinned.get(partition);
+            let pinned = pinned.and_then(|id| sketch.roster.place_of(id));
+            let pinned = pinned.filter(|pin| sketch.roster.candidates[*pin].is_eligible);
+            if let Some(pin) = pinned.filter(|pin| *pin != place) {
+                let to = sketch.roster.candidates[pin].id.clone();
+                changes.destined.push((partition.into(), to));
+                sketch.revoke(index);
+            } else if !sketch.roster.candidates[place].may_keep {
+                sketch.revoke(index);
+            }
+        }
+    }
+
+    /// Places what is free, and moves what balance asks for.
+    fn place(
+        &mut self,
+        sketch: &mut Sketch,
+        changes: &mut Changes,
+        before: &Committed,
+        may_place: bool,
+        may_move: bool,
+    ) {
+        let is_free = |standing: &Standing| matches!(standing, Standing::Free(_));
+        let has_free = sketch.standings.iter().zip(&sketch.is_dropped);
+        let has_free = has_free
+            .into_iter()
+            .any(|(standing, dropped)| is_free(standing) && !dropped);
+        if !(may_place && has_free || may_move) {
+            return;
+        }
+        let (is_open, owners, pins) = self.question_of(sketch, before);
+        let question = Question {
+            roster: &sketch.roster,
+            partitions: &sketch.partitions,
+            is_open: &is_open,
+            owners: &owners,
+        };
+        let answer = match question.ask(&*self.setup.strategy) {
+            Ok(answer) => answer,
+            Err(why) => {
+                let again = self.clock.now + self.setup.settings.heartbeat_ttl;
+                self.timers.set_earlier(Timer::Round, again);
+                return self.report(Report::Problem(why.into()));
+            }
+        };
+        let Some(answer) = answer else { return };
+        if may_place {
+            for (index, pin) in pins.iter().enumerate() {
+                if !is_free(&sketch.standings[index]) || sketch.is_dropped[index] {
+                    continue;
+                }
+                if let Some(place) = pin.or(answer.targets[index]) {
+                    self.note_move(sketch, changes, before, index, place, &answer);
+                    sketch.grants.push((index, place));
+                }
+            }
+        }
+        if may_move {
+            changes.considered = true;
+            self.rebalance(sketch, changes, &owners, &answer);
+        }
+    }
+
+    /// What the strategy has a say in, who has it, and where it is pinned.
+    fn question_of(
+        &self,
+        sketch: &Sketch,
+        before: &Committed,
+    ) -> (Vec<bool>, Vec<Option<usize>>, Vec<Option<usize>>) {
+        let leading = self.leading.as_ref().expect("a leader asks");
+        let roster = &sketch.roster;
+        let eligible = |place: &usize| roster.candidates[*place].is_eligible;
+        let mut is_open = Vec::with_capacity(sketch.standings.len());
+        let mut owners = Vec::with_capacity(sketch.standings.len());
+        let mut pins = Vec::with_capacity(sketch.standings.len());
+        for (index, partition) in sketch.partitions.iter().enumerate() {
+            let name = partition.as_str();
+            let pinned = leading.control.pinned.get(name);
+            let pin = pinned.and_then(|id| roster.place_of(id)).filter(eligible);
+            let destined = leading.destined.get(name);
+            let destined = destined.and_then(|id| roster.place_of(id)).filter(eligible);
+            let (open, owner) = match sketch.standings[index] {
+                Standing::Held(place) if eligible(&place) => (true, Some(place)),
+                Standing::Held(place) => (!roster.candidates[place].may_keep, None),
+                Standing::Free(last) => {
+                    let last = last.map(|session| &before.root.sessions[session as usize].worker);
+                    let last = last.and_then(|id| roster.place_of(id)).filter(eligible);
+                    (true, destined.or(last))
+                }
+                Standing::Waiting => (true, destined),
+                Standing::Fixed => (false, None),
+            };
+            is_open.push(open && pin.is_none() && !sketch.is_dropped[index]);
+            owners.push(owner);
+            pins.push(pin);
+        }
+        (is_open, owners, pins)
+    }
+
+    /// Moves partitions of those who go on, if it is worth it.
+    fn rebalance(
+        &self,
+        sketch: &mut Sketch,
+        changes: &mut Changes,
+        owners: &[Option<usize>],
+        answer: &Answer,
+    ) {
+        let granted: std::collections::BTreeMap<usize, usize> =
+            sketch.grants.iter().copied().collect();
+        let now = |index: usize| granted.get(&index).copied().or(owners[index]);
+        let then = |index: usize| answer.targets[index].or_else(|| now(index));
+        let current = Loads::new(sketch, now);
+        let target = Loads::new(sketch, then);
+        let threshold = self.setup.settings.min_rebalance_threshold;
+        let is_uneven = current.imbalance() > threshold && target.imbalance() < current.imbalance();
+        let restless = self.defect == Some(Defect::MoveForNothing);
+        if !is_uneven && !target.lifts_empty(&current) && !restless {
+            return;
+        }
+        for index in 0..owners.len() {
+            let (Standing::Held(from), Some(mut to)) =
+                (sketch.standings[index], answer.targets[index])
+            else {
+                continue;
+            };
+            if restless && from == to {
+                to = (from + 1) % sketch.roster.candidates.len();
+            }
+            if from == to || !matches!(sketch.holdings[index], Holding::Held { .. }) {
+                continue;
+            }
+            let partition: Box<str> = sketch.partitions.as_slice()[index].as_str().into();
+            changes.has_moved = true;
+            if self.defect == Some(Defect::MoveInOneWrite) {
+                sketch.grants.push((index, to));
+                continue;
+            }
+            changes
+                .destined
+                .push((partition, sketch.roster.candidates[to].id.clone()));
+            sketch.revoke(index);
+        }
+    }
+
+    fn note_move(
+        &self,
+        sketch: &Sketch,
+        changes: &mut Changes,
+        before: &Committed,
+        index: usize,
+        place: usize,
+        answer: &Answer,
+    ) {
+        let partition = sketch.partitions.as_slice()[index].as_str();
+        let session = match sketch.holdings[index] {
+            Holding::None => None,
+            Holding::Held { session, .. } | Holding::Revoking { session, .. } => Some(session),
+        };
+        let from = session.map(|session| before.root.sessions[session as usize].worker.clone());
+        let to = sketch.roster.candidates[place].id.clone();
+        let cause = match answer.causes.get(partition) {
+            _ if from.as_ref() == Some(&to) => "its worker came back".into(),
+            Some(cause) => cause.to_string(),
+            None if session.is_some() => "it was asked back".into(),
+            None => "it had no owner".into(),
+        };
+        changes.moves.push(MoveEntry {
+            partition: partition.into(),
+            from: from.map(Into::into),
+            to: to.into(),
+            cause,
+            version: sketch.version.to_string(),
+            unix_ms: self.clock.unix_ms,
+        });
+    }
+
+    /// The draft of a sketch.
+    fn finish_draft(
+        &mut self,
+        mut sketch: Sketch,
+        mut changes: Changes,
+        before: &Committed,
+        lifecycle: Lifecycle,
+        expected: Expected,
+    ) -> Option<Draft> {
+        let token = match self.defect {
+            Some(Defect::TokenFromClock) => Token::new((self.clock.unix_ms as i64) << 20),
+            _ => sketch.version.token(),
+        }?;
+        for &(index, _) in &sketch.grants {
+            sketch.holdings[index] = Holding::None;
+        }
+        let mut table = SessionTable::new(&before.root.sessions, &sketch.holdings);
+        for &(index, place) in &sketch.grants {
+            let session = table.index_of(&sketch.roster.candidates[place]);
+            sketch.holdings[index] = Holding::Held { session, token };
+        }
+        changes.granted = sketch.grants.len() as u32;
+        changes.revoked = sketch.revoked;
+        let root = Root {
+            incarnation: self.incarnation.clone()?,
+            version: sketch.version,
+            lifecycle,
+            quarantine: false,
+            lease: self.setup.settings.heartbeat_ttl,
+            sessions: table.finish(&sketch.roster),
+            holdings: sketch.holdings,
+        };
+        self.encode_draft(root, &sketch.partitions, Some(before), expected, changes)
+    }
+}
+
+/// Whether the list of partitions is one that somebody vouches for.
+fn leading_knows(member: &Member, sketch: &Sketch) -> bool {
+    let leading = member.leading.as_ref();
+    let believed = leading.is_some_and(|leading| leading.source.believed.is_some());
+    believed || !sketch.partitions.is_empty()
+}
+
+/// Loads of the workers that may be given partitions.
+struct Loads {
+    loads: Vec<(u64, f64)>,
+}
+
+impl Loads {
+    fn new(sketch: &Sketch, owner_of: impl Fn(usize) -> Option<usize>) -> Self {
+        let candidates = &sketch.roster.candidates;
+        let mut loads: Vec<(u64, f64)> = candidates
+            .iter()
+            .map(|candidate| {
+                (
+                    0,
+                    if candidate.is_eligible {
+                        candidate.weight
+                    } else {
+                        0.0
+                    },
+                )
+            })
+            .collect();
+        for (index, load) in sketch.partitions.loads().enumerate() {
+            if let Some(owner) = owner_of(index) {
+                loads[owner].0 += load;
+            }
+        }
+        Self { loads }
+    }
+
+    /// The largest load over the mean, each in relation to what its worker can
+    /// bear, minus 1.
+    fn imbalance(&self) -> f64 {
+        let able = || self.loads.iter().filter(|(_, weight)| *weight > 0.0);
+        let total: u64 = able().map(|(load, _)| load).sum();
+        let weight: f64 = able().map(|(_, weight)| weight).sum();
+        if total == 0 {
+            return 0.0;
+        }
+        let mean = total as f64 / weight;
+        let most = able().map(|(load, weight)| *load as f64 / weight);
+        most.fold(0.0, f64::max) / mean - 1.0
+    }
+
+    /// Whether somebody has something here and nothing before.
+    fn lifts_empty(&self, before: &Self) -> bool {
+        let pairs = self.loads.iter().zip(&before.loads);
+        pairs
+            .into_iter()
+            .any(|(after, before)| before.1 > 0.0 && before.0 == 0 && after.0 > 0)
+    }
+}

@@ -1,0 +1,318 @@
+//! Who leads: whoever has the record `leader`, until nobody has seen it change
+//! for longer than its lease.
+//!
+//! Nothing here is a matter of safety. Two members that both believe to lead
+//! hinder each other, because each root is written over the one that it was
+//! made from.
+
+use super::Member;
+use super::leading::Leading;
+use super::operations::Purpose;
+use super::timers::Timer;
+use crate::hash;
+use crate::leader::action::{Action, Report};
+use crate::leader::event::Reply;
+use crate::leader::record::{LeaderRecord, SessionId};
+use crate::leader::settings::LeaderSettings;
+use crate::moment::Moment;
+use crate::store::{Entry, Expected, Outcome, Revision, StoreErrorKind};
+
+/// How many members beside the leader know the workers' records.
+const STANDBYS: usize = 2;
+/// The largest epoch whose tokens fit.
+const EPOCH_MAX: u64 = (1 << 43) - 1;
+
+/// What is known of the record `leader`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Election {
+    /// Whether it was ever read.
+    pub(super) is_known: bool,
+    pub(super) record: Option<(Revision, LeaderRecord)>,
+    /// When it was first seen like that.
+    since: Moment,
+    taking: bool,
+    pub(super) is_standby: bool,
+    /// What an external agent said.
+    is_elected: bool,
+}
+
+impl Election {
+    fn expected(&self) -> Expected {
+        self.record.as_ref().map(|(revision, _)| *revision).into()
+    }
+}
+
+impl Member {
+    pub(super) fn read_leader(&mut self) {
+        if !self.operations.is_under_way(&Purpose::ReadLeader) {
+            let key = self.keys.leader.clone();
+            self.read(key, Purpose::ReadLeader);
+        }
+    }
+
+    pub(super) fn leader_answered(&mut self, reply: Reply) {
+        match reply {
+            Reply::Got(Some(entry)) => {
+                self.lead_went_back(Some(entry.revision));
+                self.leader_found(&entry);
+            }
+            Reply::Got(None) => {
+                self.lead_went_back(None);
+                self.election.is_known = true;
+                if self.election.record.is_none() {
+                    self.stand_for_election();
+                }
+            }
+            other => self.report_unfit("reading who leads", &other),
+        }
+    }
+
+    pub(super) fn leader_found(&mut self, entry: &Entry) {
+        let known = self.election.record.as_ref();
+        if known.is_some_and(|(known, _)| *known > entry.revision) {
+            return self.check_lead();
+        }
+        let Ok(record) = LeaderRecord::decode(&entry.value) else {
+            return;
+        };
+        if let Some((known, before)) = known
+            && *known == entry.revision
+        {
+            return match (before.session, before.beat) == (record.session, record.beat) {
+                true => self.check_lead(),
+                false => self.store_forgot("a revision of who leads came twice"),
+            };
+        }
+        self.election.is_known = true;
+        self.election.record = Some((entry.revision, record));
+        self.election.since = self.clock.now;
+        self.check_lead();
+        self.take_found();
+        self.stand_for_election();
+    }
+
+    /// The lead turned out to be ours: the answer to taking it was lost.
+    fn take_found(&mut self) {
+        let Some((revision, record)) = &self.election.record else {
+            return;
+        };
+        let is_ours = self
+            .session
+            .as_ref()
+            .is_some_and(|session| session.id == record.session);
+        let is_allowed = !self.setup.external_election || self.election.is_elected;
+        if is_ours && is_allowed && !record.lease.is_zero() {
+            self.begin_leading(record.epoch, *revision);
+        }
+    }
+
+    /// Leading ends when the record is somebody else's.
+    fn check_lead(&mut self) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        let Some((revision, record)) = &self.election.record else {
+            return;
+        };
+        let session = self.session.as_ref().map(|session| session.id);
+        if *revision <= leading.revision && leading.went_back.is_none() {
+            return;
+        }
+        if Some(record.session) == session {
+            // A beat whose answer was lost, or an earlier try to take the lead.
+            leading.revision = *revision;
+            if leading.epoch < record.epoch {
+                leading.epoch = record.epoch;
+                leading.dirty = true;
+            }
+            return;
+        }
+        if self.setup.external_election && self.election.is_elected {
+            // The agent decides; the next beat says so again.
+            let (revision, epoch) = (*revision, record.epoch);
+            let above = self.epoch_above(epoch);
+            let leading = self.leading.as_mut().expect("it leads");
+            leading.revision = revision;
+            if leading.epoch <= epoch {
+                leading.epoch = above;
+                leading.dirty = true;
+            }
+            return;
+        }
+        self.stop_leading("another leads");
+    }
+
+    /// Sets when to take the lead, if nobody renews it.
+    pub(super) fn stand_for_election(&mut self) {
+        if self.session.is_none() || self.leading.is_some() || self.stopping.is_some() {
+            return self.timers.cancel(Timer::Take);
+        }
+        if !self.election.is_known {
+            return;
+        }
+        if self.setup.external_election {
+            let beat = self.setup.settings.leader_beat();
+            let at = self.clock.now + self.random.within(beat);
+            return self.timers.set_earlier(Timer::Take, at);
+        }
+        // Those who know the workers' records go first.
+        let spread = self.setup.settings.leader_lease / 8;
+        let jitter = self.random.within(spread)
+            + if self.election.is_standby {
+                Default::default()
+            } else {
+                spread
+            };
+        let wait = match &self.election.record {
+            Some((_, record)) if record.lease.is_zero() => jitter,
+            Some((_, record)) => LeaderSettings::observed(record.lease) + jitter,
+            None => jitter,
+        };
+        let at: Moment = self.election.since.max(self.begun_at) + wait;
+        self.timers.set(Timer::Take, at);
+    }
+
+    /// The lead was not renewed, or an agent is to be asked.
+    pub(super) fn take_step(&mut self) {
+        if self.session.is_none() || self.leading.is_some() || self.stopping.is_some() {
+            return;
+        }
+        if self.setup.external_election {
+            self.actions.push_back(Action::RequestLeadership);
+            let again = self.clock.now + self.setup.settings.leader_beat();
+            self.timers.set(Timer::Take, again);
+            if !self.election.is_elected {
+                return;
+            }
+        }
+        self.take();
+    }
+
+    fn take(&mut self) {
+        let Some(session) = &self.session else { return };
+        if self.election.taking {
+            return;
+        }
+        let record = self.election.record.as_ref();
+        let last = record.map_or(0, |(_, record)| record.epoch);
+        let record = LeaderRecord {
+            epoch: self.epoch_above(last),
+            session: session.id,
+            beat: 1,
+            lease: self.setup.settings.leader_lease,
+        };
+        self.election.taking = true;
+        let (key, expected) = (self.keys.leader.clone(), self.election.expected());
+        let timeout = self.setup.settings.renewal_timeout();
+        let purpose = Purpose::Take(record.session, record.epoch);
+        self.write_within(key, expected, record.encode(), purpose, timeout);
+    }
+
+    /// An epoch above `last` and above everything that was ever seen here.
+    pub(super) fn epoch_above(&self, last: u64) -> u64 {
+        let newest = self.view.newest.as_ref();
+        let root = newest.map_or(0, |seen| seen.version().epoch);
+        let seen = last.max(root).max(self.adopted_max.epoch);
+        (seen + 1).max(self.clock.unix_ms).min(EPOCH_MAX)
+    }
+
+    pub(super) fn take_answered(&mut self, session: SessionId, epoch: u64, reply: Reply) {
+        self.election.taking = false;
+        if self
+            .session
+            .as_ref()
+            .is_none_or(|current| current.id != session)
+        {
+            // It was taken for a session that is over.
+            return self.read_leader();
+        }
+        match reply {
+            Reply::Written(Outcome::Done(revision)) => self.begin_leading(epoch, revision),
+            Reply::Written(Outcome::Conflict) => {
+                // What was known did not hold; it may be of a store that has
+                // forgotten since, with a revision that never comes again.
+                self.election.record = None;
+                self.election.is_known = false;
+                self.read_leader();
+                self.try_take_later();
+            }
+            Reply::Failed(StoreErrorKind::Unknown) => {
+                self.read_leader();
+                self.try_take_later();
+            }
+            other => {
+                self.report_unfit("taking the lead", &other);
+                self.try_take_later();
+            }
+        }
+    }
+
+    fn try_take_later(&mut self) {
+        let lease = self.setup.settings.leader_lease;
+        let at = self.clock.now + lease / 8 + self.random.within(lease / 4);
+        self.timers.set_earlier(Timer::Take, at);
+    }
+
+    fn begin_leading(&mut self, epoch: u64, revision: Revision) {
+        if self.leading.is_some() || self.stopping.is_some() {
+            return;
+        }
+        let Some(session) = &self.session else { return };
+        let known = self.election.record.as_ref();
+        if known.is_some_and(|(known, _)| *known > revision) {
+            // Either the store forgot, or another took it over already.
+            return self.read_leader();
+        }
+        let record = LeaderRecord {
+            epoch,
+            session: session.id,
+            beat: 1,
+            lease: self.setup.settings.leader_lease,
+        };
+        self.election.record = Some((revision, record));
+        self.election.since = self.clock.now;
+        self.timers.cancel(Timer::Take);
+        self.leading = Some(Box::new(Leading::new(epoch, revision, self.clock.now)));
+        self.report(Report::Leading(epoch));
+        self.lead_begins();
+    }
+
+    /// An external agent's word.
+    pub(super) fn elected(&mut self, may_lead: bool) {
+        if !self.setup.external_election {
+            return;
+        }
+        self.election.is_elected = may_lead;
+        if !may_lead {
+            self.stop_leading("the election agent said so");
+        } else if self.leading.is_none() && self.session.is_some() && self.election.is_known {
+            self.take();
+        }
+    }
+
+    /// Whether this member is one of those who know the workers' records
+    /// beside the leader.
+    pub(super) fn choose_standby(&mut self) {
+        let (Some(session), Some(seen)) = (&self.session, &self.view.newest) else {
+            self.election.is_standby = false;
+            return;
+        };
+        let rank = |session: u128| hash::mix64(session as u64 ^ (session >> 64) as u64);
+        let leader = self
+            .election
+            .record
+            .as_ref()
+            .map(|(_, record)| record.session);
+        let mine = rank(session.id.0);
+        let sessions = &seen.committed.root.sessions;
+        let is_named = sessions.iter().any(|entry| entry.session == session.id);
+        let before = sessions
+            .iter()
+            .filter(|entry| Some(entry.session) != leader && rank(entry.session.0) < mine);
+        let is_standby = is_named && before.count() < STANDBYS;
+        if is_standby && !self.election.is_standby {
+            self.list_workers();
+        }
+        self.election.is_standby = is_standby;
+    }
+}

@@ -1,0 +1,317 @@
+//! Ending sessions that were not renewed: the record itself is made to say so,
+//! at the very revision that was watched. That proves that no later renewal
+//! exists, and none can be written any more.
+
+use super::Member;
+use super::keys::Keys;
+use super::observation::News;
+use super::operations::Purpose;
+use super::timers::Timer;
+use crate::leader::defect::Defect;
+use crate::leader::event::Reply;
+use crate::leader::record::{Holding, Life, SessionEntry, WorkerRecord};
+use crate::moment::Moment;
+use crate::store::{Entry, Expected, Key, Outcome};
+
+/// How much of what was asked back is given back.
+enum Words {
+    None,
+    Some,
+    All,
+}
+
+impl Member {
+    /// Whether this leader can trust its own timers: it was heard lately. That
+    /// it did not sleep meanwhile, every call checks.
+    fn is_fresh(&self) -> bool {
+        let half = self.setup.settings.heartbeat_ttl / 2;
+        self.last_acknowledged + half > self.clock.now
+    }
+
+    /// This process did not run for a while: what it did not see meanwhile
+    /// says nothing.
+    pub(super) fn watch_gap(&mut self, last: Moment) {
+        let gap = self.clock.now.since(last);
+        if gap > self.setup.settings.heartbeat_ttl / 4 && self.observes() {
+            self.observation.restart(self.clock.now);
+        }
+    }
+
+    /// Fences every worker whose lease is over.
+    pub(super) fn fence_due(&mut self) {
+        let Some(leading) = &self.leading else { return };
+        let own = self.session.as_ref().map(|session| session.key.clone());
+        let mut due = Vec::new();
+        let mut next: Option<Moment> = None;
+        for (key, observed) in self.observation.iter() {
+            let skip = !observed.is_live() || Some(key) == own.as_ref();
+            if skip || leading.fencing.contains(key) {
+                continue;
+            }
+            if self.is_over(observed) {
+                due.push(key.clone());
+            } else {
+                let at = match self.defect {
+                    Some(Defect::FenceEarly) => observed.since + observed.record.lease / 2,
+                    _ => observed.over_at(),
+                };
+                next = Some(next.map_or(at, |known| known.min(at)));
+            }
+        }
+        if !due.is_empty() && !self.is_fresh() {
+            self.observation.restart(self.clock.now);
+            let again = self.clock.now + self.setup.settings.renewal_retry();
+            return self.timers.set(Timer::Fence, again);
+        }
+        for key in due {
+            self.fence(&key);
+        }
+        let idle = self.clock.now + self.setup.settings.heartbeat_ttl;
+        let next = next.unwrap_or(idle);
+        self.timers.set(Timer::Fence, next);
+    }
+
+    fn fence(&mut self, key: &Key) {
+        let Some(observed) = self.observation.get(key) else {
+            return;
+        };
+        let record = WorkerRecord {
+            life: Life::Fenced,
+            ..observed.record.clone()
+        };
+        let revision = observed.revision;
+        if self.defect == Some(Defect::FenceWithoutCompare) {
+            self.observation
+                .wrote(key, revision, record, self.clock.now);
+            return self.membership_changed();
+        }
+        self.send_fence(key, Expected::At(revision), &record);
+    }
+
+    fn send_fence(&mut self, key: &Key, expected: Expected, record: &WorkerRecord) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        if !leading.fencing.insert(key.clone()) {
+            return;
+        }
+        let timeout = self.setup.settings.renewal_timeout();
+        let purpose = Purpose::Fence(key.clone());
+        self.write_within(key.clone(), expected, record.encode(), purpose, timeout);
+    }
+
+    /// A record that the root names was not found: only creating it proves
+    /// that it is not there, because reads may be stale.
+    pub(super) fn fence_missing(&mut self, worker: &str) {
+        let named = self.base_committed().and_then(|committed| {
+            let sessions = &committed.root.sessions;
+            let entry = sessions.iter().find(|entry| &*entry.worker == worker)?;
+            Some(entry.session)
+        });
+        let Some(session) = named else { return };
+        let record = WorkerRecord {
+            instance: worker.into(),
+            session,
+            beat: 0,
+            lease: self.setup.settings.heartbeat_ttl,
+            life: Life::Fenced,
+            acked: crate::leader::record::Version::default(),
+            stopping: Vec::new(),
+            adopted: crate::leader::record::Version::default(),
+            token_max: None,
+            health: crate::worker::Health::Healthy,
+            weight: 0.0,
+            zone: None,
+            refresh: 0,
+            alarm: 0,
+        };
+        self.send_fence(&Keys::worker(worker), Expected::Absent, &record);
+    }
+
+    pub(super) fn fence_answered(&mut self, key: Key, reply: Reply) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        leading.fencing.remove(&key);
+        match reply {
+            Reply::Written(Outcome::Done(revision)) => {
+                let was_missing = self.observation.get(&key).is_none();
+                self.fenced(&key, revision);
+                if was_missing {
+                    self.suspect("a record that the root names was gone");
+                }
+            }
+            Reply::Written(Outcome::Conflict) | Reply::Failed(_) => {
+                let timeout = self.setup.settings.renewal_timeout();
+                self.read_within(key.clone(), Purpose::ReadWorker(key), timeout);
+                let again = self.clock.now + self.setup.settings.renewal_retry();
+                self.timers.set_earlier(Timer::Fence, again);
+            }
+            _ => {}
+        }
+    }
+
+    fn fenced(&mut self, key: &Key, revision: crate::store::Revision) {
+        let now = self.clock.now;
+        let Some(observed) = self.observation.get(key) else {
+            return self.list_workers();
+        };
+        if observed.revision >= revision {
+            // It was claimed again already.
+            return;
+        }
+        let record = WorkerRecord {
+            life: Life::Fenced,
+            ..observed.record.clone()
+        };
+        self.observation.wrote(key, revision, record, now);
+        self.crash_seen();
+        self.membership_changed();
+    }
+
+    /// A record was read, or shown by a watch.
+    pub(super) fn worker_seen(&mut self, entry: &Entry) {
+        match self.observation.see(entry, self.clock.now) {
+            News::None => {}
+            News::Impossible => self.store_forgot("a revision of a record came twice"),
+            news => {
+                self.worker_news(&entry.key, news);
+                if self.is_claiming() {
+                    self.choose_id();
+                }
+            }
+        }
+    }
+
+    /// All records were listed, as they were at some time after it was asked.
+    pub(super) fn workers_listed(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            match self.observation.see(entry, self.clock.now) {
+                News::None => {}
+                News::Impossible => return self.store_forgot("a revision of a record came twice"),
+                news => self.worker_news(&entry.key, news),
+            }
+        }
+        let asked = self.list_asked;
+        if let Some(leading) = &mut self.leading {
+            leading.dirty |= leading.listed.is_none() || leading.awaits_words;
+            leading.listed = Some(asked);
+            self.find_missing();
+        }
+        if self.is_claiming() {
+            self.claim.has_looked = true;
+            self.choose_id();
+        }
+    }
+
+    fn worker_news(&mut self, key: &Key, news: News) {
+        if self.leading.is_none() {
+            return;
+        }
+        match news {
+            News::Membership => {
+                self.answer_refreshes();
+                self.membership_changed();
+            }
+            News::Ack if self.awaits_words() => self.words_seen(),
+            News::Ack | News::Beat | News::None | News::Impossible => {}
+        }
+        let Some(observed) = self.observation.get(key) else {
+            return;
+        };
+        let over = observed.over_at();
+        let is_alarmed = observed.record.alarm > 0;
+        let knows_more = self.knows_more(&observed.record);
+        if let Some(leading) = self.leading.as_mut().filter(|_| knows_more) {
+            leading.dirty |= !leading.verifies;
+            leading.verifies = true;
+        }
+        if is_alarmed {
+            self.touch();
+        }
+        self.timers.set_earlier(Timer::Fence, over);
+    }
+
+    /// Those who give back at about the same time are answered with one root,
+    /// not with one each: as long as words are missing they are waited for, for
+    /// somewhat longer than writing a root takes. A word can be that late
+    /// because a renewal was under way.
+    fn words_seen(&mut self) {
+        match self.words() {
+            Words::None => {}
+            Words::All => self.touch(),
+            Words::Some => {
+                let most = self.setup.settings.heartbeat_interval / 8;
+                let took = self.leading.as_ref().map(|leading| leading.commit_took);
+                let soon = (took.unwrap_or_default() * 3 / 2).min(most);
+                self.timers.set_earlier(Timer::Round, self.clock.now + soon);
+            }
+        }
+    }
+
+    /// How much of what was asked back is given back, or its holder gone.
+    fn words(&self) -> Words {
+        let Some(base) = self.base_committed().filter(|base| !base.root.quarantine) else {
+            return Words::All;
+        };
+        let root = &base.root;
+        let (mut given, mut missing) = (false, false);
+        for (partition, holding) in base.partitions.iter().zip(&root.holdings) {
+            if let Holding::Revoking { session, since } = *holding {
+                let entry = &root.sessions[session as usize];
+                let is_in = !self.is_live(entry) || self.has_acked(entry, since, partition);
+                given |= is_in;
+                missing |= !is_in;
+            }
+        }
+        match (given, missing) {
+            (_, false) => Words::All,
+            (true, true) => Words::Some,
+            (false, true) => Words::None,
+        }
+    }
+
+    fn is_live(&self, entry: &SessionEntry) -> bool {
+        let observed = self.observation.get(&Keys::worker(&entry.worker));
+        observed
+            .is_some_and(|observed| observed.record.session == entry.session && observed.is_live())
+    }
+
+    fn awaits_words(&self) -> bool {
+        self.leading
+            .as_ref()
+            .is_some_and(|leading| leading.awaits_words)
+    }
+
+    /// Records that the root names and that were not found may be gone.
+    pub(super) fn find_missing(&mut self) {
+        let Some(leading) = self
+            .leading
+            .as_ref()
+            .filter(|leading| leading.listed.is_some())
+        else {
+            return;
+        };
+        let Some(base) = leading.base_root() else {
+            return;
+        };
+        let root = &base.committed.root;
+        let is_ours = self.incarnation.as_ref() == Some(&root.incarnation);
+        if !is_ours || root.quarantine {
+            return;
+        }
+        let named = root.sessions.iter();
+        let missing: Vec<Box<str>> = named
+            .filter(|entry| self.observation.get(&Keys::worker(&entry.worker)).is_none())
+            .map(|entry| entry.worker.clone())
+            .collect();
+        for worker in missing {
+            self.fence_missing(&worker);
+        }
+    }
+
+    /// Whether this member keeps an eye on workers' records.
+    pub(super) fn observes(&self) -> bool {
+        self.leading.is_some() || self.election.is_standby || self.is_claiming()
+    }
+}

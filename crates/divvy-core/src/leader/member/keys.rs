@@ -1,0 +1,39 @@
+//! The keys of leader mode.
+
+use crate::store::{Key, Prefix};
+
+/// Keys by their meaning.
+#[derive(Debug, Clone)]
+pub(super) struct Keys {
+    pub(super) leader: Key,
+    pub(super) root: Key,
+    pub(super) control: Key,
+    pub(super) moves: Key,
+    pub(super) workers: Prefix,
+    pub(super) chunks: Prefix,
+}
+
+impl Keys {
+    pub(super) fn new() -> Self {
+        let key = |name| Key::new([name]).expect("a short constant is a key");
+        Self {
+            leader: key("leader"),
+            root: key("root"),
+            control: key("ctl"),
+            moves: key("moves"),
+            workers: Prefix::below(key("w")),
+            chunks: Prefix::below(key("c")),
+        }
+    }
+
+    /// The key of a worker's record. Ids are bounded, so there is one.
+    pub(super) fn worker(id: &str) -> Key {
+        Key::new(["w", id]).expect("the id of a worker fits into a key")
+    }
+
+    /// The id of the worker whose record this is.
+    pub(super) fn id_of(key: &Key) -> Option<Box<str>> {
+        let text = key.as_str().strip_prefix("w.")?;
+        crate::store::decode_part(text).map(Into::into)
+    }
+}

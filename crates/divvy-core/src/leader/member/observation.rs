@@ -1,0 +1,179 @@
+//! What is known of workers' records, and since when each is unchanged.
+//!
+//! That a record has not changed between two looks needs no watch in between:
+//! revisions only increase, so the same revision is the same write.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::keys::Keys;
+use crate::leader::record::{Life, WorkerRecord};
+use crate::leader::settings::LeaderSettings;
+use crate::moment::Moment;
+use crate::store::{Entry, Key, Revision};
+
+/// A record as it was last seen.
+#[derive(Debug, Clone)]
+pub(super) struct Observed {
+    pub(super) id: Box<str>,
+    pub(super) revision: Revision,
+    pub(super) record: WorkerRecord,
+    /// When this revision was first seen.
+    pub(super) since: Moment,
+}
+
+impl Observed {
+    /// When its lease is over for everybody, unless it changes before.
+    pub(super) fn over_at(&self) -> Moment {
+        self.since + LeaderSettings::observed(self.record.lease)
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.record.life == Life::Live
+    }
+
+    /// Until when its partitions wait for its id to come back.
+    pub(super) fn kept_until(&self, grace: Duration) -> Option<Moment> {
+        match self.record.life {
+            Life::Live => None,
+            Life::Fenced => Some(self.since + grace),
+            Life::Left { keep_for } => Some(self.since + keep_for),
+        }
+    }
+}
+
+/// What a newly seen record changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    /// It was known, or is older than what was known.
+    None,
+    /// A beat, and nothing else.
+    Beat,
+    /// An acknowledgement besides.
+    Ack,
+    /// Who is there, or what they can do.
+    Membership,
+    /// The revision was another write before: the store has forgotten.
+    Impossible,
+}
+
+/// All records that were seen.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Observation {
+    records: BTreeMap<Key, Observed>,
+}
+
+impl Observation {
+    pub(super) fn get(&self, key: &Key) -> Option<&Observed> {
+        self.records.get(key)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Observed)> {
+        self.records.iter()
+    }
+
+    pub(super) fn workers(&self) -> impl Iterator<Item = &Observed> {
+        self.records.values()
+    }
+
+    /// Takes in a record. What is older than what is known, or is not a
+    /// record, is nothing: a bad one isolates its own worker only.
+    pub(super) fn see(&mut self, entry: &Entry, now: Moment) -> News {
+        let known = self.records.get_mut(&entry.key);
+        let at = known.as_ref().map(|known| known.revision);
+        if at.is_some_and(|at| at > entry.revision) {
+            return News::None;
+        }
+        let Ok(record) = WorkerRecord::decode(&entry.value) else {
+            return News::None;
+        };
+        if let Some(known) = known.as_ref().filter(|_| at == Some(entry.revision)) {
+            return match is_same_write(&known.record, &record) {
+                true => News::None,
+                false => News::Impossible,
+            };
+        }
+        let Some(known) = known else {
+            let Some(id) = Keys::id_of(&entry.key) else {
+                return News::None;
+            };
+            let observed = Observed {
+                id,
+                revision: entry.revision,
+                record,
+                since: now,
+            };
+            self.records.insert(entry.key.clone(), observed);
+            return News::Membership;
+        };
+        let news = difference(&known.record, &record);
+        known.revision = entry.revision;
+        known.record = record;
+        known.since = now;
+        news
+    }
+
+    /// A write of ours made the record this.
+    pub(super) fn wrote(
+        &mut self,
+        key: &Key,
+        revision: Revision,
+        record: WorkerRecord,
+        now: Moment,
+    ) {
+        let Some(id) = Keys::id_of(key) else { return };
+        let observed = Observed {
+            id,
+            revision,
+            record,
+            since: now,
+        };
+        self.records.insert(key.clone(), observed);
+    }
+
+    /// Every record counts as seen just now: this process cannot tell how long
+    /// it has not looked.
+    pub(super) fn restart(&mut self, now: Moment) {
+        for observed in self.records.values_mut() {
+            if observed.is_live() {
+                observed.since = now;
+            }
+        }
+    }
+
+    /// What was known of a record did not hold: what was read counts instead,
+    /// also if it is older.
+    pub(super) fn correct(&mut self, key: &Key, found: Option<&Entry>) {
+        let known = self.records.get(key).map(|known| known.revision);
+        let is_below = found.is_none_or(|entry| known.is_some_and(|known| entry.revision < known));
+        if is_below {
+            self.records.remove(key);
+        }
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.records.clear();
+    }
+}
+
+fn is_same_write(one: &WorkerRecord, other: &WorkerRecord) -> bool {
+    (one.session, one.beat, one.life) == (other.session, other.beat, other.life)
+}
+
+fn difference(before: &WorkerRecord, after: &WorkerRecord) -> News {
+    // From its second beat on a session is eligible.
+    let same_member = before.session == after.session
+        && before.life == after.life
+        && (before.beat > 1) == (after.beat > 1)
+        && before.health == after.health
+        && before.weight == after.weight
+        && before.zone == after.zone
+        && before.lease == after.lease
+        && before.refresh == after.refresh
+        && before.alarm == after.alarm;
+    if !same_member {
+        return News::Membership;
+    }
+    let same_ack = before.acked == after.acked && before.stopping == after.stopping;
+    if same_ack { News::Beat } else { News::Ack }
+}

@@ -1,0 +1,288 @@
+//! What to do when the store has forgotten: nobody is granted anything until
+//! everybody is known to have stopped.
+//!
+//! A read proves nothing here, because reads may be stale: the root that sets
+//! the quarantine is written by compare-and-set over the one that looked
+//! wrong, and a record counts as missing when it could be created.
+
+use super::Member;
+use super::draft::{Changes, Draft};
+use super::root_view::SeenRoot;
+use super::timers::Timer;
+use crate::leader::action::Report;
+use crate::leader::codec::Committed;
+use crate::leader::defect::Defect;
+use crate::leader::record::{Holding, Lifecycle, Root, Version, WorkerRecord};
+use crate::leader::settings::LeaderSettings;
+use crate::partition::Partitions;
+use crate::store::{Expected, Incarnation};
+
+/// How many bits of a token are the number of the root.
+const TOKEN_NUMBER_BITS: u32 = 20;
+
+impl Member {
+    /// The store is reached, and says which life it is in.
+    pub(super) fn connected(&mut self, incarnation: Incarnation) {
+        let is_other = self
+            .incarnation
+            .as_ref()
+            .is_some_and(|known| *known != incarnation);
+        if is_other {
+            self.forget_store("the store is in another life");
+        }
+        let is_first = self.incarnation.is_none();
+        self.incarnation = Some(incarnation);
+        if is_first && self.is_begun() {
+            self.begun_at = self.clock.now;
+            self.begin_claim();
+        }
+        self.poll();
+    }
+
+    /// A sign, seen by this member itself, that the store has lost what it had
+    /// acknowledged.
+    pub(super) fn store_forgot(&mut self, sign: &str) {
+        let text = format!("the store seems to have forgotten: {sign}");
+        self.report(Report::Problem(text.into()));
+        // Whoever leads may not have seen it: the next claim says so.
+        self.alarm = self.newest_known().epoch.max(1);
+        self.forget_store(sign);
+        self.poll();
+    }
+
+    /// Uses nothing any more that was learned before: no revision, no root.
+    fn forget_store(&mut self, why: &str) {
+        self.operations.forget();
+        self.observation.forget();
+        self.view = super::root_view::RootView::default();
+        self.election = super::election::Election::default();
+        self.end_session(why);
+        self.leading = None;
+        if self.is_claiming() {
+            self.begin_claim();
+        }
+    }
+
+    /// Somebody found that the store has forgotten: revisions of records that
+    /// were learned before may never come again.
+    pub(super) fn forget_records(&mut self) {
+        self.observation.forget();
+        if let Some(leading) = &mut self.leading {
+            leading.listed = None;
+        }
+        if self.observes() {
+            self.list_workers();
+        }
+    }
+
+    /// A sign that a leader has proved: it acts on it with its next root.
+    pub(super) fn suspect(&mut self, sign: &str) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        leading.has_forgotten = true;
+        leading.dirty = true;
+        let text = format!("the store has forgotten: {sign}");
+        self.report(Report::Problem(text.into()));
+    }
+
+    /// Whether a worker has seen a newer root than this leader's.
+    pub(super) fn knows_more(&self, record: &WorkerRecord) -> bool {
+        let base = self
+            .leading
+            .as_ref()
+            .and_then(|leading| leading.base_root());
+        base.is_some_and(|base| is_above(record, base.version()))
+    }
+
+    /// Whether anybody, this member included, knows of a newer root than one
+    /// that was just read. If the read was stale, nothing can be written over
+    /// what it showed.
+    pub(super) fn is_outrun(&self, seen: &SeenRoot) -> bool {
+        let mut workers = self.observation.workers();
+        self.newest_known() > seen.version()
+            || workers.any(|observed| is_above(&observed.record, seen.version()))
+    }
+
+    /// Whether a worker found that the store has forgotten, and this root does
+    /// not answer that.
+    pub(super) fn is_alarmed(&self, root: &Root) -> bool {
+        let answered = match root.quarantine {
+            true => root.version.epoch,
+            false => 0,
+        };
+        let mut workers = self.observation.workers();
+        workers.any(|observed| {
+            let alarm = observed.record.alarm;
+            observed.is_live() && alarm > 0 && alarm >= answered
+        })
+    }
+
+    /// The newest root that this process has ever seen in force.
+    fn newest_known(&self) -> Version {
+        let newest = self.view.newest.as_ref();
+        let newest = newest.map_or_else(Version::default, SeenRoot::version);
+        newest.max(self.adopted_max)
+    }
+
+    /// An epoch above everything that anybody is known to have seen.
+    fn epoch_above_all(&mut self, last: u64) -> u64 {
+        let reported = self.observation.workers().map(|observed| {
+            let record = &observed.record;
+            let token = record
+                .token_max
+                .map_or(0, |token| token.get().unsigned_abs());
+            let epoch = record.adopted.epoch.max(record.alarm);
+            epoch.max(token >> TOKEN_NUMBER_BITS)
+        });
+        let seen = reported.max().unwrap_or(0).max(last);
+        let token = self.token_max.map_or(0, |token| token.get().unsigned_abs());
+        let seen = seen
+            .max(token >> TOKEN_NUMBER_BITS)
+            .max(self.newest_known().epoch);
+        let current = self.leading.as_ref().map_or(0, |leading| leading.epoch);
+        let epoch = match current > seen {
+            true => current,
+            false => self.epoch_above(seen),
+        };
+        if let Some(leading) = &mut self.leading {
+            leading.epoch = epoch;
+        }
+        epoch
+    }
+
+    /// The very first root, or the first after everything was lost: nobody can
+    /// tell which.
+    pub(super) fn first_root(&mut self) -> Option<Draft> {
+        let epoch = self.epoch_above_all(0);
+        let leading = self.leading.as_ref()?;
+        let nothing = Partitions::new([]).expect("no partitions are a set");
+        let partitions = leading.source.believed.clone().unwrap_or(nothing);
+        let may_have_forgotten =
+            self.setup.settings.store_forgets || self.adopted_max != Version::default();
+        let root = Root {
+            incarnation: self.incarnation.clone()?,
+            version: Version { epoch, number: 0 },
+            lifecycle: Lifecycle::ColdStart,
+            quarantine: may_have_forgotten && self.defect != Some(Defect::IgnoreAmnesia),
+            lease: self.setup.settings.heartbeat_ttl,
+            sessions: Vec::new(),
+            holdings: vec![Holding::None; partitions.len()],
+        };
+        self.encode_draft(
+            root,
+            &partitions,
+            None,
+            Expected::Absent,
+            Changes::default(),
+        )
+    }
+
+    /// The root that sets the quarantine: everything is asked back.
+    pub(super) fn quarantine_root(
+        &mut self,
+        before: &Committed,
+        expected: Expected,
+    ) -> Option<Draft> {
+        let epoch = self.epoch_above_all(before.root.version.epoch);
+        let version = Version { epoch, number: 0 };
+        let holdings = before.root.holdings.iter().map(|holding| match *holding {
+            Holding::None => Holding::None,
+            Holding::Held { session, .. } | Holding::Revoking { session, .. } => {
+                Holding::Revoking {
+                    session,
+                    since: version,
+                }
+            }
+        });
+        let root = Root {
+            incarnation: self.incarnation.clone()?,
+            version,
+            lifecycle: Lifecycle::ColdStart,
+            quarantine: true,
+            lease: self.setup.settings.heartbeat_ttl,
+            sessions: before.root.sessions.clone(),
+            holdings: holdings.collect(),
+        };
+        self.encode_draft(
+            root,
+            &before.partitions,
+            Some(before),
+            expected,
+            Changes::default(),
+        )
+    }
+
+    /// Waits for the quarantine's end, and ends it.
+    pub(super) fn quarantine_step(
+        &mut self,
+        before: &Committed,
+        expected: Expected,
+    ) -> Option<Draft> {
+        let newest = self.view.newest.as_ref();
+        let is_newest = newest.is_some_and(|seen| seen.version() == before.root.version);
+        let changes = Changes {
+            prolongs: is_newest,
+            ..Changes::default()
+        };
+        let version = self.next_version(before.root.version);
+        let is_sealed = version.epoch == before.root.version.epoch;
+        let mut root = Root {
+            version,
+            ..before.root.clone()
+        };
+        if self.is_quarantine_over(before) {
+            self.remember_owners(before);
+            root.quarantine = false;
+            root.sessions = Vec::new();
+            root.holdings = vec![Holding::None; before.partitions.len()];
+        } else if is_sealed {
+            return None;
+        }
+        self.encode_draft(root, &before.partitions, Some(before), expected, changes)
+    }
+
+    fn is_quarantine_over(&mut self, before: &Committed) -> bool {
+        if self.defect == Some(Defect::QuarantineWithoutWait) {
+            return true;
+        }
+        let now = self.clock.now;
+        let since = *self.view.quarantined_since.get_or_insert(now);
+        let lease = before.root.lease.max(self.setup.settings.heartbeat_ttl);
+        let over = since + LeaderSettings::observed(lease);
+        if now < over {
+            self.timers.set_earlier(Timer::Round, over);
+            return false;
+        }
+        let listed = self.leading.as_ref().and_then(|leading| leading.listed);
+        if listed.is_none_or(|asked| asked < over) {
+            self.list_workers();
+            return false;
+        }
+        let epoch = before.root.version.epoch;
+        self.observation.workers().all(|observed| {
+            let record = &observed.record;
+            // Whoever has another lease adopts nothing here.
+            !observed.is_live()
+                || record.lease != self.setup.settings.heartbeat_ttl
+                || (record.acked.epoch >= epoch && record.stopping.is_empty())
+        })
+    }
+
+    /// So that as little as possible moves.
+    fn remember_owners(&mut self, before: &Committed) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        for (partition, holding) in before.partitions.iter().zip(&before.root.holdings) {
+            if let Holding::Revoking { session, .. } | Holding::Held { session, .. } = holding {
+                let worker = before.root.sessions[*session as usize].worker.clone();
+                leading.destined.insert(partition.as_str().into(), worker);
+            }
+        }
+    }
+}
+
+fn is_above(record: &WorkerRecord, version: Version) -> bool {
+    record.adopted > version || record.token_max > version.token()
+}

@@ -1,0 +1,228 @@
+//! Renewing the lease: compare-and-set of the own record, and what its answer
+//! proves.
+//!
+//! A lease counts from when its renewal was *sent*: only that moment is sure
+//! to lie before the one at which others saw the record change.
+
+use super::Member;
+use super::operations::Purpose;
+use super::session::{Attempt, Busy};
+use super::timers::Timer;
+use crate::leader::action::Report;
+use crate::leader::codec::STOPPING_MAX;
+use crate::leader::defect::Defect;
+use crate::leader::event::Reply;
+use crate::leader::record::{Life, SessionId, Shutdown, WorkerRecord};
+use crate::store::{Entry, Expected, Outcome, Revision, StoreErrorKind};
+
+impl Member {
+    /// Sends a renewal, unless one is under way: then the next follows it.
+    pub(super) fn renew(&mut self) {
+        let now = self.clock.now;
+        let next = now + self.jittered(self.setup.settings.heartbeat_interval);
+        let leaves = self.may_leave();
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        if session.busy != Busy::No {
+            session.urgent = true;
+            return;
+        }
+        session.beat += 1;
+        session.urgent = false;
+        session.busy = Busy::Writing;
+        let lease = self.setup.settings.heartbeat_ttl;
+        let (id, beat) = (session.id, session.beat);
+        session.sent(
+            Attempt {
+                beat,
+                sent: now,
+                leaves,
+            },
+            lease,
+        );
+        let (key, revision) = (session.key.clone(), session.revision);
+        let value = self.own_record(leaves).encode();
+        let timeout = self.setup.settings.renewal_timeout();
+        self.write_within(
+            key,
+            Expected::At(revision),
+            value,
+            Purpose::Renew(id, beat),
+            timeout,
+        );
+        self.timers.set(Timer::Renew, next);
+    }
+
+    /// What this worker says of itself now. Whoever has more to stop than can
+    /// be named waits with the acknowledgement.
+    fn own_record(&mut self, leaves: bool) -> WorkerRecord {
+        let session = self.session.as_mut().expect("only a session has a record");
+        let giving_back = self.work.iter().filter(|slot| slot.is_giving_back());
+        let mut stopping: Vec<u64> = giving_back.map(|slot| slot.hash).collect();
+        if self.defect == Some(Defect::ReleaseBeforeStop) {
+            stopping.clear();
+        }
+        if stopping.len() <= STOPPING_MAX {
+            session.acked = session
+                .adopted
+                .map_or(session.acked, |(version, _)| version);
+            session.stopping = stopping;
+        } else {
+            stopping.sort_unstable();
+            session
+                .stopping
+                .retain(|known| stopping.binary_search(known).is_ok());
+        }
+        let life = match (leaves, self.stopping) {
+            (true, Some(Shutdown::Return { within })) => Life::Left { keep_for: within },
+            (true, _) => Life::Left {
+                keep_for: std::time::Duration::ZERO,
+            },
+            (false, _) => Life::Live,
+        };
+        WorkerRecord {
+            instance: self.setup.instance.clone(),
+            session: session.id,
+            beat: session.beat,
+            lease: self.setup.settings.heartbeat_ttl,
+            life,
+            acked: session.acked,
+            stopping: session.stopping.clone(),
+            adopted: self.adopted_max,
+            token_max: self.token_max,
+            health: self.setup.description.health,
+            weight: self.setup.description.weight,
+            zone: self.setup.description.zone.clone(),
+            refresh: self.refresh,
+            alarm: self.alarm,
+        }
+    }
+
+    pub(super) fn renewal_answered(&mut self, id: SessionId, beat: u64, reply: Reply) {
+        let Some(session) = self.session.as_mut().filter(|session| session.id == id) else {
+            return;
+        };
+        match reply {
+            Reply::Written(Outcome::Done(revision)) => {
+                session.busy = Busy::No;
+                if revision <= session.revision {
+                    let sign = "a renewal was acknowledged below an earlier one";
+                    return self.store_forgot(sign);
+                }
+                self.renewal_written(beat, revision);
+            }
+            Reply::Written(Outcome::Conflict) | Reply::Failed(StoreErrorKind::Unknown) => {
+                session.busy = Busy::Reading;
+                let key = session.key.clone();
+                let timeout = self.setup.settings.renewal_timeout();
+                self.read_within(key, Purpose::ReadRenewal(id), timeout);
+            }
+            other => {
+                session.busy = Busy::No;
+                self.report_unfit("a renewal", &other);
+                self.retry_renewal();
+            }
+        }
+    }
+
+    fn retry_renewal(&mut self) {
+        let retry = self.clock.now + self.setup.settings.renewal_retry();
+        self.timers.set_earlier(Timer::Renew, retry);
+    }
+
+    pub(super) fn renewal_read(&mut self, id: SessionId, reply: Reply) {
+        let Some(session) = self.session.as_mut().filter(|session| session.id == id) else {
+            return;
+        };
+        session.busy = Busy::No;
+        match reply {
+            Reply::Got(Some(entry)) => self.own_record_found(&entry),
+            Reply::Got(None) if session.found_behind() => {
+                self.store_forgot("the own record is gone");
+            }
+            _ => self.retry_renewal(),
+        }
+    }
+
+    /// What the own record turned out to be after a renewal was not answered,
+    /// or lost.
+    fn own_record_found(&mut self, entry: &Entry) {
+        let session = self.session.as_mut().expect("its record was read");
+        let Ok(record) = WorkerRecord::decode(&entry.value) else {
+            return self.end_session("the own record is not readable");
+        };
+        let is_mine = record.session == session.id && record.life != Life::Fenced;
+        if !is_mine && entry.revision > session.revision {
+            if self.defect == Some(Defect::RenewOverForeign) {
+                session.written(entry.revision);
+                return self.retry_renewal();
+            }
+            return self.end_session(match record.life {
+                Life::Fenced => "it was fenced",
+                _ => "the id was claimed by another",
+            });
+        }
+        if entry.revision > session.revision {
+            return match record.life {
+                Life::Left { .. } => self.left(),
+                _ => self.renewal_written(record.beat, entry.revision),
+            };
+        }
+        if entry.revision < session.revision {
+            if session.found_behind() {
+                return self.store_forgot("the own record went back");
+            }
+        } else {
+            session.unchanged();
+        }
+        self.retry_renewal();
+    }
+
+    /// The renewal with this beat is known to be written.
+    fn renewal_written(&mut self, beat: u64, revision: Revision) {
+        let lease = self.setup.settings.heartbeat_ttl;
+        let now = self.clock.now;
+        let session = self.session.as_mut().expect("it was renewed");
+        let attempt = session.attempt(beat);
+        session.written(revision);
+        if let Some(attempt) = attempt {
+            let counted = match self.defect {
+                Some(Defect::DeadlineFromReply) => now,
+                _ => attempt.sent,
+            };
+            session.until = session.until.max(counted + lease);
+            self.last_acknowledged = self.last_acknowledged.max(attempt.sent);
+            if attempt.leaves {
+                return self.left();
+            }
+        }
+        if session.urgent {
+            self.timers.set(Timer::Renew, now);
+        }
+        self.lease_changed();
+    }
+
+    /// A watch showed the own record: a foreign hand on it ends the session
+    /// before the next renewal finds out.
+    pub(super) fn own_record_seen(&mut self, entry: &Entry) {
+        let Some(session) = &self.session else { return };
+        if entry.revision <= session.revision {
+            return;
+        }
+        let Ok(record) = WorkerRecord::decode(&entry.value) else {
+            return;
+        };
+        let foreign = record.session != session.id || record.life == Life::Fenced;
+        if foreign && self.defect != Some(Defect::RenewOverForeign) {
+            self.end_session("the own record was taken");
+        }
+    }
+
+    pub(super) fn report_unfit(&mut self, what: &str, reply: &Reply) {
+        if let Reply::Failed(kind @ (StoreErrorKind::Unfit | StoreErrorKind::Invalid)) = reply {
+            let text = format!("{what} failed: {}", kind.advice());
+            self.report(Report::Problem(text.into()));
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Leader mode when what it stands on fails: store, source, strategy, hooks.
+
+#[expect(dead_code, reason = "each test file uses a part of it")]
+mod cluster;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::Cluster;
+use divvy_core::leader::{Control, Event, LeaderSettings, MoveEntry, SelfDescription, Shutdown};
+use divvy_core::store::{Incarnation, Key, KeyValueTable, Prefix};
+use divvy_core::{Assignment, Balanced, Error, Health, Partitions, Strategy, Workers};
+
+fn fast() -> LeaderSettings {
+    LeaderSettings::fast()
+}
+
+fn key(name: &str) -> Key {
+    Key::new([name]).unwrap()
+}
+
+fn described(health: Health) -> Event {
+    Event::Described(SelfDescription {
+        health,
+        weight: 1.0,
+        zone: None,
+    })
+}
+
+#[test]
+fn a_store_that_forgot_everything_costs_a_lease_and_no_overlap() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let highest = cluster
+        .history
+        .iter()
+        .map(|(_, token, _)| *token)
+        .max()
+        .unwrap();
+    let before = cluster.history.len();
+    cluster.table = KeyValueTable::default();
+    cluster.incarnation = Incarnation::new("second");
+    for node in 0..3 {
+        cluster.tell(node, Event::Connected(cluster.incarnation.clone()));
+    }
+    cluster.settle();
+    assert_eq!(cluster.counts(), [4, 4, 4]);
+    let after = &cluster.history[before..];
+    assert!(
+        after.iter().all(|(_, token, _)| *token > highest),
+        "tokens only rise"
+    );
+}
+
+#[test]
+fn a_store_that_went_back_unannounced_is_found_out() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let old = cluster.table.clone();
+    cluster.kill(2);
+    cluster.run(Duration::from_secs(2));
+    assert!(cluster.is_owned());
+    let highest = cluster
+        .history
+        .iter()
+        .map(|(_, token, _)| *token)
+        .max()
+        .unwrap();
+    let before = cluster.history.len();
+    cluster.table = old;
+    cluster.run(Duration::from_secs(4));
+    cluster.settle();
+    let after = &cluster.history[before..];
+    assert!(
+        after.iter().all(|(_, token, _)| *token > highest),
+        "tokens only rise"
+    );
+}
+
+#[test]
+fn a_source_that_fails_or_goes_empty_once_changes_nothing() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    for answer in [
+        Err("down".to_owned()),
+        Ok(Partitions::new([]).unwrap()),
+        Ok(Partitions::shards([("p", 5)]).unwrap()),
+    ] {
+        let starts = cluster.history.len();
+        cluster.nodes[leader].source = answer;
+        cluster.tell(leader, Event::RefreshRequested);
+        cluster.run(fast().heartbeat_interval / 2);
+        cluster.nodes[leader].source = Ok(cluster.partitions.clone());
+        cluster.run(Duration::from_secs(2));
+        assert!(cluster.is_owned());
+        assert_eq!(cluster.history.len(), starts);
+    }
+}
+
+#[test]
+fn a_source_that_says_twice_that_most_are_gone_is_believed() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let fewer = Partitions::shards([("p", 3)]).unwrap();
+    cluster.nodes[leader].source = Ok(fewer.clone());
+    cluster.tell(leader, Event::RefreshRequested);
+    cluster.run(Duration::from_secs(2));
+    assert_eq!(cluster.counts().iter().sum::<usize>(), 3);
+    cluster.partitions = fewer;
+    assert!(cluster.is_owned());
+}
+
+#[test]
+fn a_refresh_asked_of_a_follower_reaches_the_leader() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let more = Partitions::shards([("p", 15)]).unwrap();
+    for node in &mut cluster.nodes {
+        node.source = Ok(more.clone());
+    }
+    let follower = (cluster.leader().unwrap() + 1) % 3;
+    cluster.tell(follower, Event::RefreshRequested);
+    cluster.partitions = more;
+    cluster.run(Duration::from_millis(50));
+    assert!(cluster.is_owned(), "new partitions wait for no window");
+    assert_eq!(cluster.counts(), [5, 5, 5]);
+}
+
+#[test]
+fn an_unhealthy_worker_is_drained_unless_all_are() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    cluster.tell(1, described(Health::Unhealthy));
+    cluster.run(Duration::from_millis(100));
+    assert_eq!(cluster.counts()[1], 0);
+    assert!(cluster.is_owned());
+    for node in [0, 2] {
+        cluster.tell(node, described(Health::Unhealthy));
+        cluster.run(Duration::from_secs(2));
+    }
+    assert!(
+        cluster.is_owned(),
+        "nobody is healthy, so nobody is drained"
+    );
+}
+
+#[test]
+fn operators_cordon_drain_and_pin() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let id =
+        |cluster: &Cluster, node: usize| cluster.nodes[node].member.worker_id().unwrap().to_owned();
+    let mut control = Control::default();
+    control.drained.insert(id(&cluster, 0));
+    control.pinned.insert("p:0".into(), id(&cluster, 1));
+    control.pinned.insert("p:1".into(), id(&cluster, 1));
+    cluster.write(&key("ctl"), &control.encode());
+    cluster.run(Duration::from_secs(2));
+    assert!(cluster.is_owned());
+    assert_eq!(cluster.counts()[0], 0);
+    assert!(cluster.nodes[1].runs.contains_key("p:0"));
+    assert!(cluster.nodes[1].runs.contains_key("p:1"));
+    let mut control = Control::default();
+    control.cordoned.insert(id(&cluster, 0));
+    cluster.write(&key("ctl"), &control.encode());
+    cluster.run(Duration::from_secs(2));
+    assert_eq!(cluster.counts()[0], 0, "a cordoned worker gets nothing");
+    cluster.write(&key("ctl"), &Control::default().encode());
+    cluster.run(Duration::from_secs(2));
+    assert_eq!(cluster.counts(), [4, 4, 4]);
+}
+
+#[test]
+fn the_log_of_moves_tells_who_got_what_and_why() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let crashed = cluster.nodes[1].member.worker_id().unwrap().to_owned();
+    cluster.kill(1);
+    cluster.run(Duration::from_secs(2));
+    let log = cluster.table.get(&key("moves")).expect("it is written");
+    let moves = MoveEntry::decode_log(&log.value).unwrap();
+    assert_eq!(moves.len(), 16);
+    let last = &moves[12..];
+    assert!(
+        last.iter()
+            .all(|entry| entry.from.as_deref() == Some(&*crashed))
+    );
+    assert!(last.iter().all(|entry| !entry.cause.is_empty()), "{last:?}");
+}
+
+/// Fails in the way that is asked for once there are three workers.
+#[derive(Debug)]
+struct Broken(&'static str);
+
+impl Strategy for Broken {
+    fn name(&self) -> &str {
+        "broken"
+    }
+
+    fn assign(
+        &self,
+        workers: &Workers,
+        partitions: &Partitions,
+        previous: Option<&Assignment>,
+    ) -> Result<Assignment, Error> {
+        if workers.len() < 3 {
+            return Balanced::new().assign(workers, partitions, previous);
+        }
+        match self.0 {
+            "panics" => panic!("on purpose"),
+            "forgets" => {
+                let fewer = Partitions::new(partitions.iter().skip(1).cloned())?;
+                Balanced::new().assign(workers, &fewer, previous)
+            }
+            _ => Err(Error::Strategy {
+                strategy: "broken".into(),
+                message: "on purpose".into(),
+            }),
+        }
+    }
+}
+
+#[test]
+fn a_strategy_that_fails_keeps_the_last_root_and_is_reported() {
+    for how in ["panics", "forgets", "fails"] {
+        let mut cluster = Cluster::new(fast(), 12);
+        cluster.strategy = Arc::new(Broken(how));
+        cluster.join("host-0");
+        cluster.join("host-1");
+        cluster.settle();
+        let starts = cluster.history.len();
+        cluster.join("host-2");
+        cluster.run(Duration::from_secs(3));
+        assert!(cluster.is_owned(), "{how}");
+        assert_eq!(cluster.history.len(), starts, "{how}");
+        let leader = cluster.leader().unwrap();
+        let problems = &cluster.nodes[leader].problems;
+        assert!(
+            problems.iter().any(|text| text.contains("strategy")),
+            "{problems:?}"
+        );
+    }
+}
+
+#[test]
+fn a_hook_that_never_ends_ends_the_process() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    cluster.nodes[1].hook_time = None;
+    cluster.join("host-3");
+    cluster.run(fast().stop_deadline * 3);
+    assert!(cluster.nodes[1].aborted.is_some());
+    cluster.settle();
+}
+
+#[test]
+fn a_member_that_stops_while_the_store_is_away_ends_in_bounded_time() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    cluster.nodes[1].is_cut = true;
+    cluster.stop(1, Shutdown::Leave);
+    cluster.run(fast().shutdown_timeout + Duration::from_millis(1));
+    assert!(cluster.nodes[1].ended);
+}
+
+#[test]
+fn after_a_restart_of_everybody_nothing_moves_twice() {
+    let mut cluster = Cluster::settled(fast(), 4, 16);
+    for node in 0..4 {
+        cluster.kill(node);
+    }
+    cluster.run(Duration::from_millis(300));
+    let before = cluster.history.len();
+    for node in 0..4 {
+        cluster.join(&format!("host-{node}"));
+    }
+    cluster.settle();
+    assert_eq!(
+        cluster.history.len(),
+        before + 16,
+        "each partition is started once"
+    );
+}
+
+#[test]
+fn two_members_of_one_instance_get_an_id_each() {
+    let mut cluster = Cluster::new(fast(), 8);
+    for _ in 0..2 {
+        cluster.join("host");
+        cluster.run(Duration::from_secs(2));
+    }
+    cluster.settle();
+    assert_eq!(cluster.counts(), [4, 4]);
+}
+
+#[test]
+fn who_finds_no_free_id_says_so_and_waits_for_one() {
+    let mut settings = fast();
+    settings.worker_id_max = 1;
+    let mut cluster = Cluster::settled(settings, 2, 8);
+    let late = cluster.join("late");
+    cluster.run(Duration::from_secs(1));
+    assert!(cluster.nodes[late].problems[0].contains("all stable ids"));
+    cluster.stop(0, Shutdown::Leave);
+    cluster.run(Duration::from_secs(1));
+    assert!(cluster.nodes[late].member.worker_id().is_some());
+}
+
+#[test]
+fn an_external_agent_decides_who_leads() {
+    let mut cluster = Cluster::new(fast(), 8);
+    for host in ["a", "b"] {
+        let mut setup = cluster.setup(host);
+        setup.external_election = true;
+        cluster.join_with(setup);
+    }
+    cluster.run(Duration::from_secs(2));
+    assert_eq!(cluster.leader(), None);
+    cluster.tell(1, Event::Elected(true));
+    cluster.settle();
+    assert_eq!(cluster.leader(), Some(1));
+    cluster.tell(1, Event::Elected(false));
+    cluster.tell(0, Event::Elected(true));
+    cluster.run(Duration::from_millis(200));
+    assert_eq!(cluster.leader(), Some(0));
+    assert!(cluster.is_owned());
+}
+
+#[test]
+fn a_large_root_lies_in_chunks_and_old_ones_are_deleted() {
+    let mut cluster = Cluster::new(fast(), 3_000);
+    for host in ["a", "b", "c"] {
+        let mut setup = cluster.setup(host);
+        setup.value_bytes_max = 8 * 1024;
+        cluster.join_with(setup);
+    }
+    cluster.settle();
+    let chunks = Prefix::below(key("c"));
+    let first = cluster.table.list(&chunks).len();
+    assert!(first > 0);
+    for round in 0..4 {
+        cluster.kill(round);
+        cluster.run(Duration::from_secs(2));
+        let mut setup = cluster.setup(&format!("again-{round}"));
+        setup.value_bytes_max = 8 * 1024;
+        cluster.join_with(setup);
+        cluster.run(Duration::from_secs(3));
+    }
+    cluster.settle();
+    cluster.run(Duration::from_secs(3));
+    let last = cluster.table.list(&chunks).len();
+    assert!(last <= first * 2, "{first} chunks at first, {last} at last");
+}
