@@ -9,10 +9,12 @@ use divvy::{Invalid, KeyScheme};
 mod bench;
 mod help;
 mod placement;
+mod simulate;
 mod store;
 
 pub(crate) use bench::{BenchCommand, StoresArgs};
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
+pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
 
 /// divvy divides partitions of work among workers: fairly, with few moves, one owner each.
@@ -60,6 +62,14 @@ pub(crate) enum Command {
         override_usage = "divvy explain <PARTITION> --workers <WORKERS> [OPTIONS]"
     )]
     Explain(ExplainArgs),
+    /// Run seeds of the simulator, and print what reproduces a failure
+    #[command(
+        long_about = help::SIMULATE,
+        after_long_help = help::SIMULATE_EXAMPLES,
+        override_usage = "divvy simulate --mode leader [--seeds <N> | --hours <H> | --seed <N>] [OPTIONS]\n       \
+            divvy simulate --mode leader --defects | --figures [OPTIONS]"
+    )]
+    Simulate(SimulateArgs),
     /// Measure stores, on your own servers
     #[command(subcommand, long_about = help::BENCH)]
     Bench(BenchCommand),

@@ -6,6 +6,7 @@ pub(crate) mod explain;
 pub(crate) mod key;
 mod picture;
 pub(crate) mod plan;
+pub(crate) mod simulate;
 
 use std::io::Write;
 

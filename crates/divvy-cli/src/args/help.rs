@@ -160,3 +160,29 @@ Examples:
 On servers:
   divvy bench stores --store redis://localhost:6379 --store nats://localhost:4222 --peer
   divvy bench stores --store rediss://localhost:6380 --user divvy --password-file redis.password";
+
+pub(super) const SIMULATE: &str = "\
+Runs clusters that do not exist, to find out whether coordination holds. A seed is a world: \
+members (the machine that runs in production) over a store, clocks, links, hooks and a source of \
+partitions that fail in every way that the protocol allows for. After every step, invariants are \
+checked: one owner per partition, rising tokens, nothing left unowned, and more.
+
+The same seed is the same world, event for event, on every machine. Where an invariant is broken, \
+the faults that do not matter are left out, and the command that shows the rest is printed; the \
+exit code is 1.
+
+What to run:
+  --seeds N            so many worlds, from --from on
+  --hours H            worlds until their clusters have lived so long together
+  --seed N             one world; --trace prints all that happens in it
+  --defects            the members with a mistake in one line, each until it is caught
+  --figures            how long hand-overs take in the time of the world, and how fast it runs
+
+A long run goes on where it was interrupted if --resume names the same file.";
+
+pub(super) const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  divvy simulate --mode leader --seeds 20
+  divvy simulate --mode leader --seeds 20 --json
+  divvy simulate --mode leader --seed 7 --trace > trace.txt
+  divvy simulate --mode leader --hours 0.5 --resume run.json --jobs 2";

@@ -14,7 +14,15 @@ fn examples(help: &str) -> Vec<&str> {
 
 #[test]
 fn every_example_works_in_the_order_shown() {
-    for command in ["", "key", "assign", "plan", "explain", "bench stores"] {
+    for command in [
+        "",
+        "key",
+        "assign",
+        "plan",
+        "explain",
+        "simulate",
+        "bench stores",
+    ] {
         let help = divvy(&format!("{command} --help")).done();
         let shown = examples(&help);
         assert!((3..=5).contains(&shown.len()), "{command}: {shown:?}");

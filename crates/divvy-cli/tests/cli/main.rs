@@ -10,6 +10,7 @@ mod bench;
 mod explain;
 mod key;
 mod plan;
+mod simulate;
 
 // What they share: files, the previous assignment, the options of strategies,
 // the picture; and of a plan, the workers that there will be.

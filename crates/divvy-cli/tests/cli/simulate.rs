@@ -1,0 +1,73 @@
+//! `divvy simulate`.
+
+use crate::scratch::{Scratch, divvy};
+
+#[test]
+fn json_counts_what_happened_and_finds_nothing_broken() {
+    let result = divvy("simulate --mode leader --seeds 10 --json").json();
+    assert_eq!(result["seeds"], 10);
+    assert_eq!(result["violations"], 0);
+    assert!(result["cluster_hours"].as_f64().unwrap() > 0.1);
+    assert!(result["events"].as_u64().unwrap() > 1000);
+    assert!(result["grants"].as_u64().unwrap() > 10);
+    assert!(result["faults"]["crash"].as_u64().is_some());
+}
+
+#[test]
+fn a_seed_traces_the_same_bytes_twice() {
+    let first = divvy("simulate --mode leader --seed 7 --trace").done();
+    assert!(first.lines().count() > 100);
+    assert_eq!(
+        divvy("simulate --mode leader --seed 7 --trace").done(),
+        first
+    );
+}
+
+#[test]
+fn a_planted_mistake_is_told_with_the_command_that_shows_it_again() {
+    let line = "simulate --mode leader --seed 0 --defect version-reused";
+    let run = divvy(line);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("divvy: seed 0 broke I"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stdout
+            .contains("  divvy simulate --mode leader --seed 0")
+    );
+    assert!(run.stdout.contains("--defect version-reused --trace"));
+}
+
+#[test]
+fn a_long_run_goes_on_from_its_file() {
+    let scratch = Scratch::new();
+    let run = |seeds: u32| {
+        let seeds = seeds.to_string();
+        let args = [
+            "simulate", "--seeds", &seeds, "--resume", "run.json", "--json",
+        ];
+        scratch.run(args).json()
+    };
+    assert_eq!(run(4)["seeds"], 4);
+    let whole = divvy("simulate --seeds 9 --json").json();
+    assert_eq!(run(9), whole);
+}
+
+#[test]
+fn values_out_of_bounds_are_wrong_usage() {
+    for (line, told) in [
+        ("simulate --seeds 0", "divvy: seeds '0': must be"),
+        ("simulate --hours -1", "divvy: hours '-1': must be"),
+        ("simulate --jobs 0", "divvy: jobs '0': must be"),
+        (
+            "simulate --seed 1 --defect none",
+            "divvy: defect 'none': is not",
+        ),
+    ] {
+        let run = divvy(line);
+        assert_eq!(run.code, 2, "{line}: {}", run.stderr);
+        assert!(run.stderr.starts_with(told), "{line}: {}", run.stderr);
+    }
+}

@@ -1,0 +1,86 @@
+//! Clocks of members: each runs a little too fast or too slow, and none knows
+//! true time.
+
+use std::time::Duration;
+
+use divvy_core::Moment;
+use divvy_core::leader::Clock;
+
+use crate::time::TrueTime;
+
+/// Furthest that a clock's rate is off, in millionths: the protocol's rho.
+pub const RATE_ERROR_MAX_PPM: i64 = 20_000;
+/// Wall clocks at the world's beginning, in milliseconds.
+const UNIX_MS_BASE: u64 = 1_750_000_000_000;
+const MILLION: i128 = 1_000_000;
+
+/// A member's clock. It goes on while the member is paused or its machine
+/// suspended.
+#[derive(Debug, Clone, Copy)]
+pub struct MemberClock {
+    offset: Duration,
+    rate_error_ppm: i64,
+    wall_error_ms: i64,
+}
+
+impl MemberClock {
+    /// A clock that showed `offset` when the world began, is off by
+    /// `rate_error_ppm` millionths, and whose wall clock is off by
+    /// `wall_error_ms`.
+    pub fn new(offset: Duration, rate_error_ppm: i64, wall_error_ms: i64) -> Self {
+        assert!(
+            rate_error_ppm.abs() <= RATE_ERROR_MAX_PPM,
+            "clocks are off by at most rho"
+        );
+        Self {
+            offset,
+            rate_error_ppm,
+            wall_error_ms,
+        }
+    }
+
+    /// What it shows at `time`.
+    pub fn at(&self, time: TrueTime) -> Moment {
+        let rate = MILLION + i128::from(self.rate_error_ppm);
+        let nanos = i128::from(time.nanos()) * rate / MILLION;
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        Moment::from_origin(self.offset + Duration::from_nanos(nanos))
+    }
+
+    /// The first time at which it shows `moment` or later.
+    pub fn time_of(&self, moment: Moment) -> TrueTime {
+        let rate = MILLION + i128::from(self.rate_error_ppm);
+        let shown = moment.to_origin().saturating_sub(self.offset);
+        let nanos = i128::try_from(shown.as_nanos()).unwrap_or_else(|_| i128::from(u64::MAX));
+        let nanos = (nanos * MILLION + rate - 1) / rate;
+        TrueTime::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Both clocks at `time`, as the machine is handed them.
+    pub fn both_at(&self, time: TrueTime) -> Clock {
+        let wall = UNIX_MS_BASE + time.nanos() / 1_000_000;
+        Clock {
+            now: self.at(time),
+            unix_ms: wall.saturating_add_signed(self.wall_error_ms),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_shown_from_its_time_on_and_not_before() {
+        for error in [-RATE_ERROR_MAX_PPM, -7, 0, 3, RATE_ERROR_MAX_PPM] {
+            let clock = MemberClock::new(Duration::from_secs(9), error, 0);
+            for nanos in [1, 999, 1_000_001, 123_456_789_012] {
+                let moment = clock.at(TrueTime::from_nanos(nanos));
+                let time = clock.time_of(moment);
+                assert!(clock.at(time) >= moment);
+                let before = TrueTime::from_nanos(time.nanos().saturating_sub(1));
+                assert!(time == before || clock.at(before) < moment);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What must hold in every world, one file for each property.
+//!
+//! Each invariant is told the facts of a world in their order and nothing
+//! else, so it can be used over any history: of the simulator, of the memory
+//! store, of real servers.
+
+mod adoption;
+mod alternation;
+mod bounds;
+mod deadline;
+mod grant_condition;
+mod leader_exists;
+mod names;
+mod no_idle_moves;
+mod no_orphan;
+mod one_session;
+mod ownership_after_healing;
+mod prompt_start;
+mod rightful_writes;
+mod rising_tokens;
+mod root_chain;
+mod single_authority;
+mod whole_roots;
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::fact::Seen;
+
+/// A property that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Its number, such as I1.
+    pub invariant: &'static str,
+    /// The property.
+    pub property: &'static str,
+    /// What was seen instead.
+    pub seen: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.invariant, self.property, self.seen)
+    }
+}
+
+/// A property over the facts of a world.
+pub(crate) trait Invariant {
+    /// Its number.
+    const NUMBER: &'static str;
+    /// What it says.
+    const PROPERTY: &'static str;
+
+    /// Looks at one fact; says what is wrong, if something is.
+    fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String>;
+}
+
+/// The bounds that some properties are about.
+#[derive(Debug, Clone)]
+pub struct Bounds {
+    /// The lease length L.
+    pub lease: Duration,
+    /// The lease of leaders LL.
+    pub leader_lease: Duration,
+    /// Largest value that may be stored.
+    pub value_bytes_max: usize,
+    /// Most members that a world has.
+    pub members_max: usize,
+    /// Most partitions that a world has.
+    pub partitions_max: usize,
+    /// Within which a committed grant is started when all is well.
+    pub start_within: Duration,
+    /// Within which a leader renews its record when all is well.
+    pub beat_within: Duration,
+}
+
+macro_rules! all {
+    ($($field:ident: $module:ident::$name:ident,)*) => {
+        /// All invariants of one world.
+        #[derive(Debug, Clone)]
+        pub struct Invariants {
+            $($field: $module::$name,)*
+        }
+
+        impl Invariants {
+            /// The invariants, with nothing observed.
+            pub fn new(bounds: &Bounds) -> Self {
+                Self { $($field: $module::$name::new(bounds),)* }
+            }
+
+            /// Tells all of them a fact.
+            pub fn observe(&mut self, seen: &Seen<'_>) -> Result<(), Broken> {
+                $(check(&mut self.$field, seen)?;)*
+                Ok(())
+            }
+
+            /// The number and the property of each.
+            pub fn properties() -> Vec<(&'static str, &'static str)> {
+                vec![$((<$module::$name as Invariant>::NUMBER, <$module::$name as Invariant>::PROPERTY),)*]
+            }
+        }
+    };
+}
+
+all! {
+    single_authority: single_authority::SingleAuthority,
+    rising_tokens: rising_tokens::RisingTokens,
+    root_chain: root_chain::RootChain,
+    grant_condition: grant_condition::GrantCondition,
+    deadline: deadline::Deadlines,
+    one_session: one_session::OneSession,
+    adoption: adoption::Adoption,
+    whole_roots: whole_roots::WholeRoots,
+    rightful_writes: rightful_writes::RightfulWrites,
+    names: names::Names,
+    bounds: bounds::Bounded,
+    alternation: alternation::Alternation,
+    ownership_after_healing: ownership_after_healing::OwnershipAfterHealing,
+    no_idle_moves: no_idle_moves::NoIdleMoves,
+    prompt_start: prompt_start::PromptStart,
+    no_orphan: no_orphan::NoOrphan,
+    leader_exists: leader_exists::LeaderExists,
+}
+
+fn check<I: Invariant>(invariant: &mut I, seen: &Seen<'_>) -> Result<(), Broken> {
+    invariant.observe(seen).map_err(|seen| Broken {
+        invariant: I::NUMBER,
+        property: I::PROPERTY,
+        seen,
+    })
+}

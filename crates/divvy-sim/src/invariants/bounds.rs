@@ -1,0 +1,73 @@
+//! I11: every stored value fits; queues are bounded; nothing leaks.
+
+use super::{Bounds, Invariant};
+use crate::fact::{Fact, Seen};
+use crate::time::TrueTime;
+
+/// Operations of one member that are under way at once, chunks of a root and
+/// garbage included.
+const OPERATIONS_MAX: usize = 64;
+/// Chunks that may lie in a quiet store: those of the root, and what was left
+/// by leaders that died between two writes.
+const CHUNKS_MAX: usize = 64;
+
+/// Steps of one member within a second of the world: more, and it goes round in
+/// circles or makes others do so.
+const STEPS_MAX: u32 = 20_000;
+
+#[derive(Debug, Clone)]
+pub(super) struct Bounded {
+    value_bytes_max: usize,
+    hooks_max: usize,
+    /// Steps of each member in the present second.
+    steps: Vec<u32>,
+    second: u64,
+}
+
+impl Bounded {
+    pub(super) fn new(bounds: &Bounds) -> Self {
+        Self {
+            value_bytes_max: bounds.value_bytes_max,
+            hooks_max: bounds.partitions_max,
+            steps: vec![0; bounds.members_max],
+            second: 0,
+        }
+    }
+
+    fn step(&mut self, at: TrueTime, member: usize) -> Result<(), String> {
+        let second = at.nanos() / 1_000_000_000;
+        if second != self.second {
+            self.second = second;
+            self.steps.fill(0);
+        }
+        self.steps[member] += 1;
+        match self.steps[member] > STEPS_MAX {
+            true => Err(format!("m{member} took {STEPS_MAX} steps within a second")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Invariant for Bounded {
+    const NUMBER: &'static str = "I11";
+    const PROPERTY: &'static str = "every stored value fits; queues are bounded; nothing leaks";
+
+    fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+        let (what, count, most) = match *seen.fact {
+            Fact::Stored { key, bytes } if bytes > self.value_bytes_max => {
+                let most = self.value_bytes_max;
+                return Err(format!("{key} has {bytes} bytes, at most {most} fit"));
+            }
+            Fact::Stepped { member, .. } => return self.step(seen.at, member),
+            Fact::Busy { operations, .. } if operations > OPERATIONS_MAX => {
+                ("operations", operations, OPERATIONS_MAX)
+            }
+            Fact::Busy { hooks, .. } if hooks > self.hooks_max => ("hooks", hooks, self.hooks_max),
+            Fact::Surveyed(survey) if survey.chunks > CHUNKS_MAX => {
+                ("chunks", survey.chunks, CHUNKS_MAX)
+            }
+            _ => return Ok(()),
+        };
+        Err(format!("{count} {what} at once, at most {most} are needed"))
+    }
+}

@@ -1,0 +1,210 @@
+//! I4: no grant without a gone, acked or absent predecessor.
+//!
+//! An entry leaves `Held` or `Revoking`, for whatever else, only when its
+//! session is gone, or has acked what it was asked to give back. Both are
+//! facts that stay true, so they are looked up in the store as it is when the
+//! root is committed. After an amnesia the facts are lost, and time takes
+//! their place: the quarantine.
+
+use std::time::Duration;
+
+use divvy_core::hash;
+use divvy_core::leader::{Committed, Holding, Life, SessionEntry, Version};
+use divvy_core::store::Token;
+
+use super::{Bounds, Invariant};
+use crate::clock::RATE_ERROR_MAX_PPM;
+use crate::fact::{Fact, Seen};
+use crate::ledger::Ledger;
+use crate::time::TrueTime;
+
+#[derive(Debug, Clone)]
+pub(super) struct GrantCondition {
+    /// When the present quarantine was committed first.
+    quarantined: Option<TrueTime>,
+    /// How long the slowest clock takes for a lease.
+    lease_at_most: Duration,
+    /// Until when what was seen before the store forgot, and did not say so,
+    /// may still be acted on.
+    excused: TrueTime,
+}
+
+impl GrantCondition {
+    pub(super) fn new(bounds: &Bounds) -> Self {
+        Self {
+            quarantined: None,
+            lease_at_most: slowest(bounds.lease),
+            excused: TrueTime::ZERO,
+        }
+    }
+
+    fn compare(&self, seen: &Seen<'_>, root: &Committed) -> Result<(), String> {
+        let Some(before) = seen.ledger.root.as_ref().map(|known| &known.value) else {
+            let grants = root.root.holdings.iter().any(|h| *h != Holding::None);
+            return match grants {
+                true => Err("the first root grants, and nobody has waited".to_owned()),
+                false => Ok(()),
+            };
+        };
+        if root.root.quarantine {
+            // Nothing is granted. That everybody has stopped is what its end
+            // waits for.
+            let is_held = |holding: &Holding| matches!(holding, Holding::Held { .. });
+            return match root.root.holdings.iter().any(is_held) {
+                true => Err("a root in quarantine grants".to_owned()),
+                false => Ok(()),
+            };
+        }
+        for (index, partition) in before.partitions.iter().enumerate() {
+            let name = partition.as_str();
+            let after = root.partitions.index_of(name);
+            let after = after.map(|index| root.root.holdings[index]);
+            let holding = before.root.holdings[index];
+            let allowed = match left(before, holding, root, after) {
+                None => Ok(()),
+                Some((entry, since)) => {
+                    if before.root.quarantine {
+                        self.waited(seen)
+                    } else {
+                        gone_or_acked(seen.ledger, entry, since, name)
+                    }
+                }
+            };
+            allowed.map_err(|why| format!("{name} left {holding:?} for {after:?}: {why}"))?;
+        }
+        if before.root.quarantine {
+            self.waited(seen)?;
+        }
+        eligible(seen.ledger, root)
+    }
+
+    fn waited(&self, seen: &Seen<'_>) -> Result<(), String> {
+        let since = self.quarantined.unwrap_or(seen.at);
+        let waited = seen.at.since(since);
+        if waited < self.lease_at_most {
+            return Err(format!("the quarantine lasted only {waited:?}"));
+        }
+        Ok(())
+    }
+}
+
+/// How long `span` takes on the slowest clock.
+pub(super) fn slowest(span: Duration) -> Duration {
+    let rate = 1_000_000 - RATE_ERROR_MAX_PPM as u64;
+    let nanos = span.as_nanos() as u64;
+    Duration::from_nanos((nanos as u128 * 1_000_000 / u128::from(rate)) as u64)
+        .saturating_sub(Duration::from_micros(1))
+}
+
+/// The session that an entry was taken from, and the root that asked it to
+/// stop; nothing if the entry is still its own.
+fn left<'a>(
+    before: &'a Committed,
+    holding: Holding,
+    root: &Committed,
+    after: Option<Holding>,
+) -> Option<(&'a SessionEntry, Option<Version>)> {
+    let (session, since, token) = match holding {
+        Holding::None => return None,
+        Holding::Held { session, token } => (session, None, Some(token)),
+        Holding::Revoking { session, since } => (session, Some(since), None),
+    };
+    let entry = &before.root.sessions[session as usize];
+    let same = |index: u32| {
+        let found = root.root.sessions.get(index as usize);
+        found.is_some_and(|found| found.session == entry.session)
+    };
+    let kept = match after {
+        Some(Holding::Held {
+            session,
+            token: now,
+        }) => same(session) && Some(now) == token.or(Token::new(0)),
+        // Asked again by a later root: what was acked before does not count.
+        Some(Holding::Revoking {
+            session,
+            since: now,
+        }) => same(session) && since.is_none_or(|since| since <= now),
+        Some(Holding::None) | None => false,
+    };
+    (!kept).then_some((entry, since))
+}
+
+/// Whoever is granted something by this root has renewed since its claim: a
+/// claim alone may have been applied long after it was sent.
+fn eligible(ledger: &Ledger, root: &Committed) -> Result<(), String> {
+    let granted = root.root.version.token();
+    for holding in &root.root.holdings {
+        let Holding::Held { session, token } = *holding else {
+            continue;
+        };
+        let entry = &root.root.sessions[session as usize];
+        let known = ledger.workers.get(&entry.worker).map(|known| &known.value);
+        let only_claimed = known.is_some_and(|record| {
+            record.session == entry.session && record.beat < 2 && record.life == Life::Live
+        });
+        if Some(token) == granted && only_claimed {
+            return Err(format!("{} was granted at its first beat", entry.worker));
+        }
+    }
+    Ok(())
+}
+
+fn gone_or_acked(
+    ledger: &Ledger,
+    entry: &SessionEntry,
+    since: Option<Version>,
+    name: &str,
+) -> Result<(), String> {
+    let Some(known) = ledger.workers.get(&entry.worker) else {
+        return Err(format!("the record of {} is missing", entry.worker));
+    };
+    let record = &known.value;
+    let other = record.session != entry.session || record.life != Life::Live;
+    if known.revision > entry.seen && other {
+        return Ok(());
+    }
+    let stopping = || record.stopping.contains(&hash::bytes64(name.as_bytes(), 0));
+    match since {
+        Some(since) if record.session == entry.session && record.acked >= since && !stopping() => {
+            Ok(())
+        }
+        Some(since) => Err(format!(
+            "{} acked {} of {since}, stopping {}",
+            entry.worker,
+            record.acked,
+            record.stopping.len()
+        )),
+        None => Err(format!("{} is live and was not asked", entry.worker)),
+    }
+}
+
+impl Invariant for GrantCondition {
+    const NUMBER: &'static str = "I4";
+    const PROPERTY: &'static str = "no grant without a gone, acked or absent predecessor";
+
+    fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+        match *seen.fact {
+            Fact::RootWritten { root, .. } => {
+                if seen.at >= self.excused {
+                    self.compare(seen, root)?;
+                }
+                match root.root.quarantine {
+                    true => self.quarantined = self.quarantined.or(Some(seen.at)),
+                    false => self.quarantined = None,
+                }
+                Ok(())
+            }
+            Fact::Forgot { announced } => {
+                // It may have gone back into a quarantine of before.
+                let root = seen.ledger.root.as_ref();
+                let flagged = root.is_some_and(|known| known.value.root.quarantine);
+                self.quarantined = flagged.then_some(seen.at);
+                if !announced {
+                    self.excused = seen.at + self.lease_at_most * 2;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! I2: per-partition tokens strictly increase over grants, and no process ever
+//! sees one decrease.
+
+use std::collections::BTreeMap;
+
+use divvy_core::leader::{Committed, Holding, SessionId};
+use divvy_core::store::Token;
+
+use super::{Bounds, Invariant};
+use crate::fact::{Fact, Seen};
+
+#[derive(Debug, Clone)]
+pub(super) struct RisingTokens {
+    /// The highest token that was ever granted, by partition name.
+    granted: BTreeMap<Box<str>, Token>,
+    /// The last token that each process was started with, by partition.
+    started: Vec<BTreeMap<usize, Token>>,
+}
+
+impl RisingTokens {
+    pub(super) fn new(bounds: &Bounds) -> Self {
+        Self {
+            granted: BTreeMap::new(),
+            started: vec![BTreeMap::new(); bounds.members_max],
+        }
+    }
+
+    fn grants(&mut self, before: Option<&Committed>, root: &Committed) -> Result<(), String> {
+        for (index, partition) in root.partitions.iter().enumerate() {
+            let name = partition.as_str();
+            let Some((session, token)) = held(root, index) else {
+                continue;
+            };
+            let kept = before.and_then(|before| {
+                let index = before.partitions.index_of(name)?;
+                held(before, index)
+            });
+            if kept == Some((session, token)) {
+                continue;
+            }
+            if Some(token) != root.root.version.token() {
+                return Err(format!(
+                    "{name} was granted with token {token} by root {}",
+                    root.root.version
+                ));
+            }
+            let last = self.granted.get(name).copied();
+            if last.is_some_and(|last| token <= last) {
+                let last = last.expect("just compared");
+                return Err(format!("{name} was granted with {token} after {last}"));
+            }
+            self.granted.insert(name.into(), token);
+        }
+        Ok(())
+    }
+}
+
+fn held(root: &Committed, index: usize) -> Option<(SessionId, Token)> {
+    match root.root.holdings[index] {
+        Holding::Held { session, token } => {
+            Some((root.root.sessions.get(session as usize)?.session, token))
+        }
+        Holding::None | Holding::Revoking { .. } => None,
+    }
+}
+
+impl Invariant for RisingTokens {
+    const NUMBER: &'static str = "I2";
+    const PROPERTY: &'static str =
+        "per-partition tokens strictly increase over grants; no process ever sees one decrease";
+
+    fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+        match *seen.fact {
+            Fact::RootWritten { root, .. } => {
+                let before = seen.ledger.root.as_ref().map(|known| &known.value);
+                self.grants(before, root)
+            }
+            Fact::StartCalled {
+                member,
+                partition,
+                token,
+                ..
+            } => match self.started[member].insert(partition, token) {
+                Some(last) if last > token => Err(format!(
+                    "m{member} was handed {token} after {last} for partition {partition}"
+                )),
+                _ => Ok(()),
+            },
+            Fact::Gone { member, .. } => {
+                self.started[member].clear();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

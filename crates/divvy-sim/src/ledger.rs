@@ -1,0 +1,120 @@
+//! What the store really holds, decoded.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use divvy_core::leader::{Committed, LeaderRecord, RootHead, WorkerRecord};
+use divvy_core::store::{Key, KeyValueTable, Prefix, Revision};
+
+use crate::time::TrueTime;
+
+/// A record with the write that brought it.
+#[derive(Debug, Clone)]
+pub struct Known<T> {
+    /// The record.
+    pub value: T,
+    /// Its write.
+    pub revision: Revision,
+    /// When that was.
+    pub written: TrueTime,
+}
+
+/// The records of the store.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    /// Worker records by stable id.
+    pub workers: BTreeMap<Box<str>, Known<WorkerRecord>>,
+    /// The leader record.
+    pub leader: Option<Known<LeaderRecord>>,
+    /// The root.
+    pub root: Option<Known<Committed>>,
+}
+
+/// A value as what its key says that it is.
+#[derive(Debug)]
+pub(crate) enum Record {
+    Worker(Box<str>, WorkerRecord),
+    Leader(LeaderRecord),
+    Root(Box<Committed>),
+    /// A chunk, or what operators wish: opaque here.
+    Other,
+    Garbled(String),
+}
+
+impl Ledger {
+    /// Reads a value that is about to be entered.
+    pub(crate) fn read(&self, key: &Key, value: &[u8], table: &KeyValueTable) -> Record {
+        let text = key.as_str();
+        if text == "leader" {
+            return match LeaderRecord::decode(value) {
+                Ok(record) => Record::Leader(record),
+                Err(error) => Record::Garbled(error.to_string()),
+            };
+        }
+        if text == "root" {
+            return self.read_root(value, table);
+        }
+        if !text.starts_with("w.") {
+            return Record::Other;
+        }
+        let Some(id) = key.parts().into_iter().nth(1) else {
+            return Record::Garbled("a worker record without an id".to_owned());
+        };
+        match WorkerRecord::decode(value) {
+            Ok(record) => Record::Worker(id.into(), record),
+            Err(error) => Record::Garbled(error.to_string()),
+        }
+    }
+
+    fn read_root(&self, value: &[u8], table: &KeyValueTable) -> Record {
+        let head = match RootHead::decode(value) {
+            Ok(head) => head,
+            Err(error) => return Record::Garbled(error.to_string()),
+        };
+        let known = self.root.as_ref().map(|known| &known.value);
+        let chunk = |key: &Key| table.get(key).map(|entry| Arc::clone(&entry.value));
+        match head.assemble(known, chunk) {
+            Ok(committed) => Record::Root(Box::new(committed)),
+            Err(error) => Record::Garbled(format!("{error:?}")),
+        }
+    }
+
+    /// Enters a record that was written.
+    pub(crate) fn enter(&mut self, record: Record, revision: Revision, written: TrueTime) {
+        match record {
+            Record::Worker(id, value) => {
+                let known = Known {
+                    value,
+                    revision,
+                    written,
+                };
+                self.workers.insert(id, known);
+            }
+            Record::Leader(value) => {
+                self.leader = Some(Known {
+                    value,
+                    revision,
+                    written,
+                });
+            }
+            Record::Root(value) => {
+                self.root = Some(Known {
+                    value: *value,
+                    revision,
+                    written,
+                });
+            }
+            Record::Other | Record::Garbled(_) => {}
+        }
+    }
+
+    /// Reads all records anew, from a store that has just forgotten some.
+    pub(crate) fn reread(table: &KeyValueTable, now: TrueTime) -> Self {
+        let mut ledger = Self::default();
+        for entry in table.list(&Prefix::ALL) {
+            let record = ledger.read(&entry.key, &entry.value, table);
+            ledger.enter(record, entry.revision, now);
+        }
+        ledger
+    }
+}

@@ -1,0 +1,53 @@
+//! A world in which everything goes wrong, to find out whether divvy's
+//! coordination holds.
+//!
+//! A [`World`] is many members, each the machine that runs in production, over
+//! a store, clocks, links, hooks and a source of partitions that fail in every
+//! way that the protocol allows for. A seed decides all of it: the same seed is
+//! the same world, event for event. What must hold is in [`Invariants`], one
+//! file each, and is checked after every step.
+//!
+//! ```
+//! use divvy_sim::{Profile, World};
+//!
+//! let mut world = World::new(Profile::of_seed(7), false);
+//! world.run().expect("no invariant is broken");
+//! assert!(world.tally().events > 0);
+//! ```
+
+mod campaign;
+mod clock;
+mod coverage;
+mod defects;
+mod dice;
+mod fact;
+mod fault;
+pub mod figures;
+mod invariants;
+mod ledger;
+mod profile;
+mod queue;
+mod resource;
+mod search;
+mod time;
+mod totals;
+mod trial;
+mod world;
+
+pub use campaign::{Campaign, Goal, Report};
+pub use clock::{MemberClock, RATE_ERROR_MAX_PPM};
+pub use coverage::{Coverage, Mishap};
+pub use defects::{DEFECTS, Hunt, bound_of, hunt};
+pub use dice::Dice;
+pub use divvy_core::leader::Defect;
+pub use fact::{Fact, Phase, Seen, Survey};
+pub use fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather};
+pub use invariants::{Bounds, Broken, Invariants};
+pub use ledger::{Known, Ledger};
+pub use profile::{Election, Preset, Profile};
+pub use resource::{Resource, Verdict};
+pub use search::{Search, Searched};
+pub use time::TrueTime;
+pub use totals::Totals;
+pub use trial::{Failure, Outcome, Trial, defect_name, defect_named};
+pub use world::{Observation, Observed, Tally, World};

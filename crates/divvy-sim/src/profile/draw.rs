@@ -1,0 +1,209 @@
+//! Draws a profile from a seed.
+
+use std::time::Duration;
+
+use divvy_core::StrategyName;
+use divvy_core::leader::Overdue;
+
+use super::{Election, Preset, Profile};
+use crate::dice::Dice;
+use crate::fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather};
+use crate::time::TrueTime;
+
+pub(super) fn profile(seed: u64) -> Profile {
+    let mut dice = Dice::new(seed);
+    let preset = match dice.below(10) {
+        0..3 => Preset::Fast,
+        3..7 => Preset::Default,
+        _ => Preset::Calm,
+    };
+    let (members, partitions) = size(&mut dice);
+    let mut profile = Profile::sound(seed, preset, members, partitions);
+    profile.weighted = dice.chance(0.5);
+    profile.strategy = dice.pick(&[
+        StrategyName::Balanced,
+        StrategyName::Balanced,
+        StrategyName::WeightedConsistentHash,
+        StrategyName::Rendezvous,
+        StrategyName::ConsistentHash,
+        StrategyName::Zoned,
+        StrategyName::RoundRobin,
+    ]);
+    profile.election = match dice.below(20) {
+        0..14 => Election::Store,
+        14 => Election::Agent,
+        15..17 => Election::TwoLead,
+        _ => Election::AllLead,
+    };
+    settings(&mut dice, &mut profile);
+    let lease = profile.settings.heartbeat_ttl;
+    profile.latency = match dice.below(10) {
+        // Everything takes its time.
+        0 => (lease / 100, lease / 12),
+        1..3 => (lease / 2000, lease / 60),
+        _ => (Duration::from_micros(200), Duration::from_millis(2)),
+    };
+    profile.hook = match dice.below(4) {
+        0 => (Duration::ZERO, lease / 10),
+        _ => (Duration::from_micros(100), Duration::from_millis(3)),
+    };
+    profile.value_bytes_max = dice.pick(&[4096, 32 * 1024, 512 * 1024]);
+    let spans = match preset {
+        Preset::Fast => (10, 30),
+        Preset::Default => (50, 140),
+        Preset::Calm => (70, 220),
+    };
+    let span = dice.span(Duration::from_secs(spans.0), Duration::from_secs(spans.1));
+    profile.faults_until = TrueTime::ZERO + span;
+    for _ in 0..dice.below(14) {
+        let fault = fault(&mut dice, &profile);
+        profile.faults.push(fault);
+    }
+    profile.healing = profile.healing_time();
+    profile.quiet = profile.settings.rebalance_cooldown
+        + profile.settings.planned_scale_window
+        + profile.settings.root_poll_interval * 3;
+    profile
+}
+
+fn size(dice: &mut Dice) -> (usize, usize) {
+    let members = match dice.below(40) {
+        0 => dice.between(8, 12),
+        1..4 => 1,
+        4..8 => dice.between(6, 8),
+        _ => dice.between(2, 5),
+    };
+    let partitions = match dice.below(60) {
+        0 => dice.between(200, 400),
+        1..6 => 1,
+        6..20 => dice.between(17, 64),
+        _ => dice.between(2, 16),
+    };
+    (members as usize, partitions as usize)
+}
+
+fn settings(dice: &mut Dice, profile: &mut Profile) {
+    let settings = &mut profile.settings;
+    settings.overdue = dice.pick(&[Overdue::Abort, Overdue::Abort, Overdue::Report]);
+    if dice.chance(0.3) {
+        settings.grace = settings.heartbeat_ttl / 2;
+    }
+    if dice.chance(0.4) {
+        settings.partition_poll_interval = Some(settings.root_poll_interval * 3);
+    }
+    if dice.chance(0.3) {
+        settings.expected_workers = Some(profile.members as u32);
+    }
+    // Few ids, so that they are claimed from each other.
+    if dice.chance(0.3) {
+        settings.worker_id_max = (profile.members * 2 + 4) as u32;
+    }
+    if dice.chance(0.5) {
+        settings.cold_start_window = settings.heartbeat_interval * 4;
+        settings.planned_scale_window = settings.heartbeat_interval * 2;
+        settings.rebalance_cooldown = settings.heartbeat_interval;
+    }
+}
+
+fn fault(dice: &mut Dice, profile: &Profile) -> Fault {
+    let lease = profile.settings.heartbeat_ttl;
+    let until = profile.faults_until.elapsed();
+    let at = TrueTime::ZERO + dice.span(Duration::ZERO, until);
+    let member = dice.below(64);
+    let short = dice.span(lease / 20, lease * 3);
+    let (kind, lasts) = match dice.below(45) {
+        0..4 => (FaultKind::Crash(member), short),
+        4..6 => (FaultKind::CrashLeader, short),
+        6..8 => (FaultKind::Pause(member), short),
+        8 => (FaultKind::PauseLeader, short),
+        9 => (FaultKind::Suspend(member), short),
+        10..14 => (FaultKind::Isolate(member, isolation(dice)), short),
+        14 => (FaultKind::MassRestart(dice.pick(&[0.4, 0.6, 1.0])), short),
+        15..17 => (FaultKind::Leave(member), short),
+        17..19 => (FaultKind::Return(member), dice.span(lease / 20, lease * 2)),
+        19..21 => (FaultKind::Join, Duration::ZERO),
+        21 => (FaultKind::RollingRestart, Duration::ZERO),
+        22..24 => (FaultKind::Stall, dice.span(lease / 20, lease * 2)),
+        24 => (FaultKind::Refuse, dice.span(lease / 20, lease * 2)),
+        25..27 => (amnesia(dice), Duration::ZERO),
+        27..33 => (FaultKind::Weather(weather(dice)), dice.span(lease, until)),
+        33..36 => (FaultKind::Hooks(hooks(dice)), dice.span(lease, until)),
+        36..38 => (FaultKind::Source(source(dice)), dice.span(lease, lease * 4)),
+        38..40 => (
+            FaultKind::Partitions(dice.between(-8, 8) as i32),
+            Duration::ZERO,
+        ),
+        40 => (FaultKind::Refresh(member), Duration::ZERO),
+        41 => (FaultKind::Unhealthy(member), short),
+        42 => (
+            FaultKind::Weight(member, dice.pick(&[0.0, 0.5, 2.0])),
+            short,
+        ),
+        _ => (FaultKind::FalseElection, short),
+    };
+    Fault { at, lasts, kind }
+}
+
+fn isolation(dice: &mut Dice) -> Isolation {
+    dice.pick(&[
+        Isolation::Full,
+        Isolation::Outward,
+        Isolation::Inward,
+        Isolation::Store,
+    ])
+}
+
+fn amnesia(dice: &mut Dice) -> FaultKind {
+    let back = match dice.below(3) {
+        0 => None,
+        1 => Some(dice.span(Duration::ZERO, Duration::from_secs(5))),
+        _ => Some(dice.span(Duration::ZERO, Duration::from_secs(120))),
+    };
+    FaultKind::Amnesia {
+        back,
+        announced: dice.chance(0.75),
+    }
+}
+
+fn weather(dice: &mut Dice) -> Weather {
+    let mut weather = Weather::default();
+    let rates = [
+        &mut weather.dropped,
+        &mut weather.reply_lost,
+        &mut weather.delayed,
+        &mut weather.duplicated,
+        &mut weather.late,
+        &mut weather.spurious,
+        &mut weather.stale,
+        &mut weather.watch_lost,
+        &mut weather.watch_repeated,
+        &mut weather.watch_late,
+    ];
+    for rate in rates {
+        if dice.chance(0.4) {
+            *rate = dice.pick(&[0.01, 0.03, 0.1, 0.3]);
+        }
+    }
+    weather
+}
+
+fn hooks(dice: &mut Dice) -> HookWeather {
+    let rate = |dice: &mut Dice| dice.pick(&[0.0, 0.0, 0.05, 0.2]);
+    HookWeather {
+        slow: rate(dice),
+        overdue: rate(dice) / 2.0,
+        failing: rate(dice),
+        stuck: dice.pick(&[0.0, 0.0, 0.02]),
+    }
+}
+
+fn source(dice: &mut Dice) -> SourceFault {
+    dice.pick(&[
+        SourceFault::Fails,
+        SourceFault::Hangs,
+        SourceFault::Empty,
+        SourceFault::Shrinks,
+        SourceFault::Duplicates,
+        SourceFault::Noise,
+    ])
+}

@@ -1,0 +1,171 @@
+//! One seed, run: what came of it, and how to run it again.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use divvy_core::leader::Defect;
+
+use crate::invariants::Broken;
+use crate::profile::Profile;
+use crate::world::{Tally, World};
+
+/// Lines of a trace that a failure shows.
+const TAIL_LINES: usize = 60;
+/// Runs that making a failure smaller may take.
+const SHRINK_RUNS_MAX: usize = 400;
+
+/// A seed with what is left out of its world or planted into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial {
+    /// The seed.
+    pub seed: u64,
+    /// Faults that are left out.
+    pub without: BTreeSet<usize>,
+    /// A mistake in every member.
+    pub defect: Option<Defect>,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What happened in it, counted.
+    pub tally: Tally,
+    /// The invariant that did not hold, if one did not.
+    pub broken: Option<Broken>,
+    /// The lines of the trace, if they were asked for.
+    pub trace: Vec<String>,
+}
+
+/// A trial that broke an invariant, made as small as it could be.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// The trial, with all faults left out that do not matter.
+    pub trial: Trial,
+    /// How many faults are left.
+    pub faults: usize,
+    /// What was broken.
+    pub broken: Broken,
+    /// The last lines of the trace.
+    pub tail: Vec<String>,
+}
+
+impl Trial {
+    /// The trial of a seed, as it is.
+    pub const fn of_seed(seed: u64) -> Self {
+        Self {
+            seed,
+            without: BTreeSet::new(),
+            defect: None,
+        }
+    }
+
+    /// The same with a mistake in every member.
+    #[must_use]
+    pub fn with_defect(self, defect: Option<Defect>) -> Self {
+        Self { defect, ..self }
+    }
+
+    /// The profile of its world.
+    pub fn profile(&self) -> Profile {
+        Profile {
+            without: self.without.clone(),
+            defect: self.defect,
+            ..Profile::of_seed(self.seed)
+        }
+    }
+
+    /// Runs it. A machine that panics breaks an invariant too.
+    pub fn run(&self, traced: bool) -> Outcome {
+        let mut world = World::new(self.profile(), traced);
+        let ran = catch_unwind(AssertUnwindSafe(|| world.run()));
+        let broken = match ran {
+            Ok(outcome) => outcome.err(),
+            Err(panic) => Some(Broken {
+                invariant: "panic",
+                property: "no member panics",
+                seen: panic_message(panic.as_ref()),
+            }),
+        };
+        if let Some(broken) = &broken {
+            world.note_end(&broken.to_string());
+        }
+        Outcome {
+            tally: world.tally(),
+            broken,
+            trace: world.take_trace(),
+        }
+    }
+
+    /// The command that runs it again.
+    pub fn command(&self) -> String {
+        let mut command = format!("divvy simulate --mode leader --seed {}", self.seed);
+        if !self.without.is_empty() {
+            let without: Vec<String> = self.without.iter().map(usize::to_string).collect();
+            command.push_str(&format!(" --without {}", without.join(",")));
+        }
+        if let Some(defect) = self.defect {
+            command.push_str(&format!(" --defect {}", defect_name(defect)));
+        }
+        command.push_str(" --trace");
+        command
+    }
+
+    /// Leaves out every fault that is not needed for the same invariant to
+    /// break, and tells how it breaks.
+    pub fn shrunk(&self) -> Option<Failure> {
+        let first = self.run(false).broken?;
+        let all = self.profile().faults.len();
+        let mut smallest = self.clone();
+        let mut runs = 0;
+        let mut step = all.max(1);
+        while step > 0 && runs < SHRINK_RUNS_MAX {
+            let mut dropped_any = false;
+            let kept: Vec<usize> = (0..all).filter(|i| !smallest.without.contains(i)).collect();
+            for few in kept.chunks(step) {
+                let mut smaller = smallest.clone();
+                smaller.without.extend(few);
+                runs += 1;
+                let broken = smaller.run(false).broken;
+                if broken.is_some_and(|broken| broken.invariant == first.invariant) {
+                    smallest = smaller;
+                    dropped_any = true;
+                }
+            }
+            if !dropped_any || step == 1 {
+                step /= 2;
+            }
+        }
+        let outcome = smallest.run(true);
+        let from = outcome.trace.len().saturating_sub(TAIL_LINES);
+        Some(Failure {
+            faults: all - smallest.without.len(),
+            broken: outcome.broken.unwrap_or(first),
+            tail: outcome.trace[from..].to_vec(),
+            trial: smallest,
+        })
+    }
+}
+
+/// The name of a defect as the command line has it: words joined by dashes.
+pub fn defect_name(defect: Defect) -> String {
+    let mut name = String::new();
+    for (index, letter) in format!("{defect:?}").char_indices() {
+        if letter.is_ascii_uppercase() && index > 0 {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
+/// The defect with this name, if there is one.
+pub fn defect_named(name: &str) -> Option<Defect> {
+    let mut all = Defect::ALL.iter().copied();
+    all.find(|&defect| defect_name(defect) == name)
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".to_owned())
+}

@@ -1,0 +1,282 @@
+//! What a machine asks for, done; and how it is told in a trace.
+
+use std::time::Duration;
+
+use divvy_core::leader::{
+    Action, Committed, Event, Holding, HookEnd, HookId, Member, Operation, Reply, Report,
+};
+use divvy_core::store::{Outcome, Token};
+
+use super::process::{Arrival, Call, Over, Running};
+use super::source::number_of;
+use super::{Happening, Observation, Observed, World};
+use crate::coverage::Mishap;
+use crate::fact::Fact;
+use crate::invariants::Broken;
+
+impl World {
+    pub(super) fn act(
+        &mut self,
+        member: usize,
+        machine: &Member,
+        action: Action,
+    ) -> Result<(), Broken> {
+        self.note(|| format!("m{member} -> {}", describe_action(&action)));
+        match action {
+            Action::Store {
+                id,
+                operation,
+                timeout,
+            } => {
+                if matches!(&operation, Operation::CompareAndSet { key, .. } if key.as_str() == "root")
+                {
+                    self.observed(Observed::RootSent(member));
+                }
+                self.send(member, id, operation, timeout)
+            }
+            Action::Watch(watched) => {
+                self.processes[member].watched = watched;
+                Ok(())
+            }
+            Action::ListPartitions => self.list_partitions(member),
+            Action::StartPartition {
+                id,
+                partition,
+                token,
+            } => self.start_partition(member, id, partition.as_str(), token),
+            Action::StopPartition { id, partition, .. } => {
+                self.stop_partition(member, id, number_of(partition.as_str()))
+            }
+            Action::Deadline(deadline) => {
+                let process = &mut self.processes[member];
+                process.deadline = deadline;
+                if deadline.is_none() {
+                    process
+                        .running
+                        .values_mut()
+                        .for_each(|running| running.void = true);
+                }
+                let until = deadline.map(|moment| process.clock.time_of(moment));
+                self.tell(&Fact::Deadline {
+                    member,
+                    identity: machine.worker_id().zip(machine.session()),
+                    until,
+                    until_local: deadline,
+                })
+            }
+            Action::RequestLeadership => {
+                self.request_leadership(member);
+                Ok(())
+            }
+            Action::ReleaseLeadership => {
+                self.release_leadership(member);
+                Ok(())
+            }
+            Action::Abort(_) => {
+                self.processes[member].over = Some(Over::Aborted);
+                Ok(())
+            }
+            Action::Ended => {
+                self.processes[member].over = Some(Over::InOrder);
+                Ok(())
+            }
+            Action::Report(Report::Adopted { version, .. }) => self.tell(&Fact::Adopted {
+                member,
+                session: machine.session(),
+                version,
+            }),
+            Action::Report(_) => Ok(()),
+        }
+    }
+
+    fn observed(&mut self, what: Observed) {
+        let at = self.now;
+        self.observations.push(Observation { at, what });
+    }
+
+    fn start_partition(
+        &mut self,
+        member: usize,
+        id: HookId,
+        name: &str,
+        token: Token,
+    ) -> Result<(), Broken> {
+        let partition = number_of(name);
+        self.observed(Observed::Started { member, partition });
+        let process = &mut self.processes[member];
+        let running = Running { token, void: false };
+        process.running.insert(partition, running);
+        self.tell(&Fact::StartCalled {
+            member,
+            partition,
+            name,
+            token,
+        })?;
+        let deadline = self.profile.settings.start_deadline;
+        self.call(member, id, partition, true, deadline)
+    }
+
+    fn stop_partition(
+        &mut self,
+        member: usize,
+        id: HookId,
+        partition: usize,
+    ) -> Result<(), Broken> {
+        self.tell(&Fact::StopCalled { member, partition })?;
+        let deadline = self.profile.settings.stop_deadline;
+        self.call(member, id, partition, false, deadline)
+    }
+
+    /// Calls a hook, which ends as the weather has it.
+    fn call(
+        &mut self,
+        member: usize,
+        id: HookId,
+        partition: usize,
+        starts: bool,
+        deadline: Duration,
+    ) -> Result<(), Broken> {
+        let weather = self.hook_weather;
+        let coverage = &mut self.tally.coverage;
+        let (least, most) = self.profile.hook;
+        let mut lasts = self.dice.span(least, most);
+        let mut end = HookEnd::Done;
+        let stuck = self.dice.chance(weather.stuck);
+        if stuck {
+            coverage.count(Mishap::HookStuck);
+        } else if self.dice.chance(weather.overdue) {
+            coverage.count(Mishap::HookOverdue);
+            lasts = deadline + self.dice.span(Duration::ZERO, deadline);
+        } else if self.dice.chance(weather.slow) {
+            coverage.count(Mishap::HookSlow);
+            lasts = self.dice.span(Duration::ZERO, deadline / 2);
+        }
+        if self.dice.chance(weather.failing) {
+            coverage.count(Mishap::HookFailed);
+            end = HookEnd::Failed;
+        }
+        let process = &mut self.processes[member];
+        let call = Call {
+            partition,
+            starts,
+            stuck,
+        };
+        process.calls.insert(id, call);
+        let busy = Fact::Busy {
+            member,
+            operations: process.flights.len(),
+            hooks: process.calls.len(),
+        };
+        let generation = process.generation;
+        if !stuck {
+            let arrival = Arrival::Hook(id, end);
+            self.after(lasts, Happening::Arrive(member, generation, arrival));
+        }
+        self.tell(&busy)
+    }
+
+    /// Counts what a root changes.
+    pub(super) fn count_moves(&mut self, root: &Committed) {
+        let (mut granted, mut revoked) = (0, 0);
+        let before = self.ledger.root.as_ref().map(|known| &known.value);
+        for (index, partition) in root.partitions.iter().enumerate() {
+            let was = before.and_then(|before| {
+                let index = before.partitions.index_of(partition.as_str())?;
+                Some(before.root.holdings[index])
+            });
+            match (was, root.root.holdings[index]) {
+                (Some(Holding::Held { token: old, .. }), Holding::Held { token, .. })
+                    if old == token => {}
+                (_, Holding::Held { .. }) => granted += 1,
+                (Some(Holding::Held { .. }), _) => revoked += 1,
+                _ => {}
+            }
+        }
+        self.tally.grants += u64::from(granted);
+        self.tally.moves += u64::from(revoked);
+        self.observed(Observed::Committed { granted, revoked });
+    }
+}
+
+pub(super) fn describe_root(root: &Committed) -> String {
+    let mut text = format!(
+        "root {}{}:",
+        root.root.version,
+        if root.root.quarantine {
+            " in quarantine"
+        } else {
+            ""
+        }
+    );
+    for (partition, holding) in root.partitions.iter().zip(&root.root.holdings) {
+        let session = |index: u32| {
+            let entry = root.root.sessions.get(index as usize);
+            entry.map_or("?", |entry| &*entry.worker)
+        };
+        let shown = match *holding {
+            Holding::None => " -".to_owned(),
+            Holding::Held { session: index, .. } => format!(" {}", session(index)),
+            Holding::Revoking {
+                session: index,
+                since,
+            } => {
+                format!(" !{}@{since}", session(index))
+            }
+        };
+        text.push_str(&format!(" {partition}{shown}"));
+    }
+    text
+}
+
+pub(super) fn describe_event(event: &Event) -> String {
+    match event {
+        Event::Reply(id, reply) => format!("reply {} {}", id.0, describe_reply(reply)),
+        Event::Seen(change) => format!("seen {} at {}", change.key(), change.revision()),
+        Event::Partitions(Ok(partitions)) => format!("{} partitions", partitions.len()),
+        Event::Partitions(Err(why)) => format!("no partitions: {why}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn describe_reply(reply: &Reply) -> String {
+    match reply {
+        Reply::Got(None) => "nothing".to_owned(),
+        Reply::Got(Some(entry)) => format!("{} at {}", entry.key, entry.revision),
+        Reply::Listed(entries) => {
+            let shown = entries.iter();
+            let shown: Vec<String> = shown
+                .map(|entry| format!("{}@{}", entry.key, entry.revision))
+                .collect();
+            format!("[{}]", shown.join(" "))
+        }
+        Reply::Written(Outcome::Done(revision)) => format!("written at {revision}"),
+        Reply::Deleted(Outcome::Done(revision)) => format!("deleted at {revision}"),
+        Reply::Written(Outcome::Conflict) | Reply::Deleted(Outcome::Conflict) => {
+            "conflict".to_owned()
+        }
+        Reply::Failed(kind) => format!("failed: {kind:?}"),
+    }
+}
+
+fn describe_action(action: &Action) -> String {
+    match action {
+        Action::Store { id, operation, .. } => {
+            let shown = match operation {
+                Operation::Get(key) => format!("get {key}"),
+                Operation::List(prefix) => format!("list {}", prefix.text()),
+                Operation::CompareAndSet {
+                    key,
+                    expected,
+                    value,
+                } => format!("set {key} over {expected:?}, {} bytes", value.len()),
+                Operation::Delete { key, revision } => format!("delete {key} at {revision}"),
+            };
+            format!("op {} {shown}", id.0)
+        }
+        Action::StartPartition {
+            partition, token, ..
+        } => format!("start {partition} with {token}"),
+        Action::StopPartition { partition, .. } => format!("stop {partition}"),
+        other => format!("{other:?}"),
+    }
+}

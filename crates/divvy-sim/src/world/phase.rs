@@ -1,0 +1,168 @@
+//! The phases of a world: faults, healing, quiet, and a last probe.
+
+use std::time::Duration;
+
+use divvy_core::Health;
+use divvy_core::leader::{Event, HookEnd, Shutdown};
+use divvy_core::store::{Key, Prefix};
+
+use super::process::Arrival;
+use super::{Happening, World};
+use crate::fact::{Fact, Phase, Survey};
+use crate::invariants::Broken;
+use crate::time::TrueTime;
+
+impl World {
+    /// Lets the world run its course.
+    pub fn run(&mut self) -> Result<(), Broken> {
+        self.run_until(self.profile.faults_until)?;
+        self.heal()?;
+        self.run_until(self.now + self.profile.healing)?;
+        self.survey()?;
+        self.enter(Phase::Quiet)?;
+        self.run_until(self.now + self.profile.quiet)?;
+        self.survey()?;
+        self.probe()?;
+        self.enter(Phase::Over)
+    }
+
+    fn enter(&mut self, phase: Phase) -> Result<(), Broken> {
+        self.note(|| format!("{phase:?}"));
+        self.phase = phase;
+        self.tell(&Fact::Entered(phase))
+    }
+
+    /// No fault happens any more, and those that last are over.
+    fn heal(&mut self) -> Result<(), Broken> {
+        self.enter(Phase::Healing)?;
+        self.active.clear();
+        self.settle_faults()?;
+        self.store.stalled_until = self.store.stalled_until.min(self.now);
+        self.store.refuses_until = TrueTime::ZERO;
+        self.agent.turn_honest();
+        for member in 0..self.processes.len() {
+            self.revive(member)?;
+        }
+        // The application knows that the source is well again.
+        let alive = (0..self.processes.len()).find(|&member| {
+            let process = &self.processes[member];
+            process.is_alive() && !process.stopping
+        });
+        if let Some(member) = alive {
+            let arrival = Arrival::Event(Event::RefreshRequested);
+            self.arrive(member, arrival)?;
+        }
+        Ok(())
+    }
+
+    /// A process that stands still goes on, one that is gone comes back, and
+    /// hooks that were stuck return.
+    fn revive(&mut self, member: usize) -> Result<(), Broken> {
+        let process = &mut self.processes[member];
+        if let Some(still) = &mut process.stillness {
+            still.until = self.now;
+            self.resume(member)?;
+        }
+        let process = &mut self.processes[member];
+        if process.stopping {
+            process.comes_back = Some(Duration::ZERO);
+        }
+        if !process.is_alive() {
+            self.after(Duration::ZERO, Happening::Boot(member));
+            return Ok(());
+        }
+        let generation = process.generation;
+        let calls = process.calls.iter();
+        let stuck: Vec<_> = calls
+            .filter(|(_, call)| call.stuck)
+            .map(|(&id, _)| id)
+            .collect();
+        for id in stuck {
+            let arrival = Arrival::Hook(id, HookEnd::Done);
+            let after = self.way();
+            self.after(after, Happening::Arrive(member, generation, arrival));
+        }
+        Ok(())
+    }
+
+    /// Ends the process of a member for good, as a crash does. Gives what it
+    /// ran.
+    pub fn kill(&mut self, place: usize) -> Result<Vec<usize>, Broken> {
+        let lost = self.running_at(place);
+        self.end(place, false)?;
+        Ok(lost)
+    }
+
+    /// The partitions that run at a place.
+    pub fn running_at(&self, place: usize) -> Vec<usize> {
+        self.processes[place].running.keys().copied().collect()
+    }
+
+    /// A member joins at a new place.
+    pub fn add_member(&mut self) -> usize {
+        self.join();
+        self.processes.len() - 1
+    }
+
+    /// A member leaves to come back after it has been `away`, and asks for its
+    /// place to be kept.
+    pub fn restart(&mut self, place: usize, within: Duration, away: Duration) {
+        self.ask_to_stop(place, Shutdown::Return { within }, away);
+    }
+
+    /// Looks at everything from above.
+    pub(super) fn survey(&mut self) -> Result<(), Broken> {
+        let mut survey = Survey::default();
+        let wanted = self.source.count();
+        survey.running = (0..wanted).map(|number| (number, Vec::new())).collect();
+        for (member, process) in self.processes.iter().enumerate() {
+            let Some(machine) = &process.machine else {
+                continue;
+            };
+            let description = &process.description;
+            survey.eligible |= description.health == Health::Healthy && description.weight > 0.0;
+            if machine.is_leader() {
+                survey.leaders.push(member);
+            }
+            if !process.has_authority(self.now) {
+                continue;
+            }
+            let running = process.running.iter().filter(|(_, running)| !running.void);
+            for (&number, _) in running {
+                match survey.running.get_mut(number) {
+                    Some((_, members)) => members.push(member),
+                    None => survey.unwanted.push(number),
+                }
+            }
+        }
+        let chunks = Key::new(["c"]).expect("a valid key");
+        survey.chunks = self.store.table.list(&Prefix::below(chunks)).len();
+        self.note(|| format!("seen from above: {survey:?}"));
+        self.tell(&Fact::Surveyed(&survey))
+    }
+
+    /// A sound cluster loses a worker while another joins: no window holds
+    /// back what the lost one ran.
+    fn probe(&mut self) -> Result<(), Broken> {
+        self.enter(Phase::Probe)?;
+        let within = self.profile.handed_on_within() + self.profile.settings.grace;
+        let alive = self.processes.iter().enumerate();
+        let alive: Vec<usize> = alive
+            .filter(|(_, process)| process.is_alive())
+            .map(|(member, _)| member)
+            .collect();
+        let victim = alive[self.dice.below(alive.len())];
+        if alive.len() < 3 {
+            return Ok(());
+        }
+        let lost: Vec<usize> = self.processes[victim].running.keys().copied().collect();
+        self.join();
+        let by = self.now + within;
+        self.tell(&Fact::Lost {
+            partitions: &lost,
+            by,
+        })?;
+        self.end(victim, false)?;
+        self.run_until(by + self.profile.settings.root_poll_interval)
+    }
+}

@@ -1,0 +1,60 @@
+//! Worlds that once broke an invariant, by their seed and the faults that do
+//! not matter.
+
+use divvy_sim::Trial;
+
+#[track_caller]
+fn holds(seed: u64, without: &[usize]) {
+    let trial = Trial {
+        without: without.iter().copied().collect(),
+        ..Trial::of_seed(seed)
+    };
+    let broken = trial.run(false).broken;
+    assert!(broken.is_none(), "{}: {}", trial.command(), broken.unwrap());
+}
+
+#[test]
+fn a_stop_hook_of_an_ended_session_gets_no_authority_from_the_next() {
+    holds(20, &[0, 1, 3, 4, 5, 6, 7, 8]);
+    holds(21, &[0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+}
+
+#[test]
+fn a_member_that_is_called_rarely_still_sees_leases_end() {
+    holds(35, &[]);
+    holds(58, &[0, 2, 3, 4]);
+}
+
+#[test]
+fn two_leaders_do_not_take_each_other_for_a_store_that_forgot() {
+    holds(2, &[]);
+    holds(5, &[0, 1]);
+}
+
+#[test]
+fn a_failed_start_that_may_not_be_tried_again_does_not_keep_a_member_awake() {
+    holds(69, &[0, 4, 6, 7, 8]);
+}
+
+#[test]
+fn what_was_known_of_a_store_that_forgot_in_silence_does_not_last() {
+    holds(44, &[1, 2, 3, 4, 5]);
+    holds(1049, &[0, 1, 2, 6, 7, 8]);
+    holds(1278, &[0, 1, 2]);
+}
+
+#[test]
+fn a_version_is_not_given_twice_by_a_leader_whose_store_went_back_in_silence() {
+    holds(211, &[1, 3]);
+}
+
+#[test]
+fn a_refresh_reaches_the_next_leader_too() {
+    holds(359, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    holds(391, &[0, 1]);
+}
+
+#[test]
+fn the_leader_that_an_agent_chose_renews_its_record() {
+    holds(66, &[]);
+}
