@@ -68,9 +68,9 @@ use tokio::sync::{broadcast, oneshot, watch};
 use tokio::time::{Instant, timeout};
 
 use self::copier::Copier;
-use self::database::{Database, Missing};
+use self::database::Database;
 use self::log::Writing;
-use self::place::{Place, TURN_ENDING};
+use self::place::{Missing, Place, TURN_ENDING};
 use self::queue::Queue;
 use self::watcher::Watcher;
 use super::bounds::{VALUE_BYTES_MAX, check_listed, check_value};

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use divvy_core::store::StoreError;
 
-use super::database::{Database, Missing, take_log_pages};
+use super::database::{Database, take_log_pages};
 use super::failure::system_failure;
-use super::place::{COPY_ENDING, Place};
+use super::place::{COPY_ENDING, Missing, Place};
 use super::queue;
 
 /// Pages in the log from which on it is copied: 4 MB.
@@ -41,12 +41,16 @@ impl Copier {
     /// Has the log copied if this thread's last commit left it long.
     pub(super) fn consider(&self, database: &mut Database) {
         let pages = take_log_pages();
-        if pages >= COPY_FROM_PAGES {
-            // One that is awake already will see it.
-            let _awake = self.wake.try_send(());
+        if pages < COPY_FROM_PAGES {
+            return;
         }
+        // We have just written, so the database is there, and its lock may be
+        // made.
+        let sole = database.place().open_beside(COPY_ENDING, Missing::Make);
+        // One that is awake already will see it.
+        let _awake = self.wake.try_send(());
         if pages >= WAIT_FROM_PAGES {
-            report(database.place().open_beside(COPY_ENDING).and_then(|sole| {
+            report(sole.and_then(|sole| {
                 let locked = sole.lock();
                 locked.map_err(|error| system_failure(database.place(), "queue for it", error))?;
                 copy(database)
@@ -63,7 +67,7 @@ fn run(place: &Arc<Place>, busy_max: Duration, woken: &Receiver<()>) {
             None => Database::open(Arc::clone(place), busy_max, Missing::Refuse),
         }
         .and_then(|mut database| {
-            let sole = place.open_beside(COPY_ENDING)?;
+            let sole = place.open_beside(COPY_ENDING, Missing::Refuse)?;
             // Otherwise another process is at it.
             if sole.try_lock().is_ok() {
                 copy(&mut database)?;

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::failure::{Step, failure, system_failure};
 use super::log::Writing;
-use super::place::{Identity, Place};
+use super::place::{Identity, Missing, Place};
 use super::schema;
 use super::turn::Turns;
 
@@ -40,16 +40,6 @@ pub(super) struct Database {
     open: Open,
     /// Set when the database was not at its place.
     missed: Arc<AtomicBool>,
-}
-
-/// What to do where there is no database.
-///
-/// One that was deleted is made anew by the next write only: whoever just
-/// listens would otherwise fill a directory that is being removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
-    Make,
-    Refuse,
 }
 
 /// The files that are open.
@@ -180,12 +170,10 @@ impl Database {
 impl Open {
     fn new(place: &Place, busy_max: Duration, missing: Missing) -> Result<Self, StoreError> {
         let place = Place::find(place.database())?;
-        if missing == Missing::Refuse && !place.has_database() {
-            return Err(StoreError::unavailable(format_args!(
-                "store '{place}' was deleted; the next write makes it anew"
-            )));
+        if missing == Missing::Refuse && place.identity().is_none() {
+            return Err(place.deleted());
         }
-        let turns = Turns::open(&place)?;
+        let turns = Turns::open(&place, missing)?;
         let turn = turns
             .take()
             .map_err(|error| system_failure(&place, "queue for it", error))?;

@@ -106,14 +106,23 @@ impl Place {
         path.into()
     }
 
-    /// Opens a file of our own beside it, made if it is missing.
-    pub(super) fn open_beside(&self, ending: &str) -> Result<File, StoreError> {
+    /// Opens a file of our own beside it.
+    pub(super) fn open_beside(&self, ending: &str, missing: Missing) -> Result<File, StoreError> {
         let path = self.beside(ending);
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        options
-            .open(&path)
-            .map_err(|error| denied(&path, "write", error))
+        options.read(true).write(true).truncate(false);
+        options.create(missing == Missing::Make);
+        options.open(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound if missing == Missing::Refuse => self.deleted(),
+            _ => denied(&path, "write", error),
+        })
+    }
+
+    /// The error for a store of which a file is gone.
+    pub(super) fn deleted(&self) -> StoreError {
+        StoreError::unavailable(format_args!(
+            "store '{self}' or a file beside it was deleted; the next write makes it anew"
+        ))
     }
 
     /// Which files are at this place now; nothing while one is missing.
@@ -159,6 +168,16 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&shown(&self.database))
     }
+}
+
+/// What to do about a file that is missing.
+///
+/// A database that was deleted is made anew by the next write only: whoever
+/// just listens would otherwise fill a directory that is being removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    Make,
+    Refuse,
 }
 
 /// The file whose lock is held by who writes next.

@@ -25,7 +25,7 @@ use std::os::unix::fs::FileExt;
 
 use divvy_core::store::StoreError;
 
-use super::place::{NEXT_ENDING, Place, TURN_ENDING};
+use super::place::{Missing, NEXT_ENDING, Place, TURN_ENDING};
 
 /// The two locks. Each thread opens its own: a lock belongs to an open file.
 #[derive(Debug)]
@@ -35,10 +35,10 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn open(place: &Place) -> Result<Self, StoreError> {
+    pub(super) fn open(place: &Place, missing: Missing) -> Result<Self, StoreError> {
         Ok(Self {
-            next: place.open_beside(NEXT_ENDING)?,
-            turn: place.open_beside(TURN_ENDING)?,
+            next: place.open_beside(NEXT_ENDING, missing)?,
+            turn: place.open_beside(TURN_ENDING, missing)?,
         })
     }
 
@@ -94,8 +94,9 @@ mod tests {
     fn who_has_just_written_lets_who_waits_go_first() {
         let directory = tempfile::tempdir().unwrap();
         let place = Place::find(&directory.path().join("divvy.db")).unwrap();
-        let (mine, theirs) = (Turns::open(&place).unwrap(), Turns::open(&place).unwrap());
-        let probe = place.open_beside(NEXT_ENDING).unwrap();
+        let open = || Turns::open(&place, Missing::Make).unwrap();
+        let (mine, theirs) = (open(), open());
+        let probe = place.open_beside(NEXT_ENDING, Missing::Refuse).unwrap();
         for _ in 0..100 {
             let order = Mutex::new(Vec::new());
             let first = mine.take().unwrap();

@@ -13,10 +13,10 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::Errno;
 use tokio::sync::{broadcast, oneshot};
 
-use super::database::{Database, Missing};
+use super::database::Database;
 use super::failure::system_failure;
 use super::log::{self, News};
-use super::place::{Place, TURN_ENDING};
+use super::place::{Missing, Place, TURN_ENDING};
 use super::queue;
 use crate::store::backoff::Backoff;
 use crate::store::connection::ConnectionReport;
