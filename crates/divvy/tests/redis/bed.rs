@@ -18,7 +18,7 @@ pub(crate) fn settings() -> StoreSettings {
     StoreSettings {
         cluster: "tests".to_owned(),
         connect_timeout: Duration::from_secs(10),
-        operation_timeout: Duration::from_secs(5),
+        operation_timeout: Duration::from_secs(10),
         reconnect_delay_max: Duration::from_millis(100),
         ping_interval: Duration::from_secs(1),
         restart_quarantine: false,

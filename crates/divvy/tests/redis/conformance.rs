@@ -9,7 +9,7 @@ use divvy::store::{KeyValue, Leases, StoreError, StoreSettings, StoreUrl, Tls};
 use divvy_testbed::{Certificates, Proxy, RedisFlavour, RedisOptions, RedisServer};
 
 use crate::access::{KEY_VALUE_RULE, LEASE_RULE};
-use crate::bed::{SOON, settings, with_login};
+use crate::bed::{LONG, settings, with_login};
 
 /// A server, and clients that reach it through a proxy.
 struct Subject {
@@ -88,7 +88,7 @@ impl Interruption for Subject {
 /// Patient, for all tests share the machine with each other and with servers.
 fn options() -> Options {
     Options {
-        wait: SOON,
+        wait: LONG,
         late: Duration::from_secs(5),
         ..Options::default()
     }
