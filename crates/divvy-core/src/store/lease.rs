@@ -285,6 +285,11 @@ impl WorkerInfo {
             let rule = format!("must be at most {WORKER_INFO_BYTES_MAX}");
             return Err(Invalid::new("worker info bytes", text.len(), rule).into());
         }
+        // A list would be taken for the fields in their order.
+        if text.trim_start().starts_with('[') {
+            let rule = "must be a JSON object, such as {\"weight\": 2}";
+            return Err(Invalid::new("worker info", text, rule).into());
+        }
         let info: Self =
             serde_json::from_str(text).map_err(|error| Error::document("worker info", error))?;
         info.check()?;

@@ -162,6 +162,8 @@ fn hostile_json_is_refused_within_bounds() {
         named.as_str(),
         "",
         "null",
+        "[]",
+        " \n[2, true]",
         "{",
         "{\"weight\": \"1\"}",
         "{\"weight\": 1e999}",
@@ -174,8 +176,10 @@ fn hostile_json_is_refused_within_bounds() {
         "{\"healthy\": 1}",
         "{\"weight\": 1, \"weight\": 2}",
     ] {
-        let error = WorkerInfo::from_json(text).unwrap_err();
-        assert!(error.to_string().len() < 1000, "{error}");
+        let error = WorkerInfo::from_json(text).unwrap_err().to_string();
+        assert!(error.len() < 1000, "{error}");
+        let named = ["worker info", "worker weight", "served group"];
+        assert!(named.iter().any(|name| error.starts_with(name)), "{error}");
     }
     // What a later version may add is passed over.
     let later = WorkerInfo::from_json("{\"weight\": 2, \"zone\": [{\"a\": null}]}").unwrap();
