@@ -6,7 +6,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, kill_process, prlimit, waitid,
+};
 
 use crate::program::debian;
 use crate::spawner;
@@ -24,10 +26,13 @@ impl Process {
     /// Starts `program`, its output going to the end of the file `log`.
     pub(crate) fn spawn(program: &Path, arguments: &[String], log: &Path) -> io::Result<Self> {
         let output = OpenOptions::new().create(true).append(true).open(log)?;
-        // It sets the signal of the parent's death, and then becomes the program.
+        // One sets the signal of the parent's death, the other leaves a write beyond the largest
+        // file to fail instead of ending its process; then they become the program.
         let mut command = Command::new(debian("setpriv"));
         command
             .args(["--pdeathsig", "KILL", "--"])
+            .arg(debian("env"))
+            .arg("--ignore-signal=XFSZ")
             .arg(program)
             .args(arguments)
             .stdin(Stdio::null())
@@ -66,6 +71,15 @@ impl Process {
 
     pub(crate) fn resume(&self) {
         self.signal(Signal::CONT);
+    }
+
+    /// Lets no write make a file larger than this, or any, without a number.
+    pub(crate) fn limit_files(&self, bytes: Option<u64>) {
+        let limit = Rlimit {
+            current: bytes,
+            maximum: None,
+        };
+        prlimit(Some(self.id()), Resource::Fsize, limit).expect("a child can be limited");
     }
 
     /// Asks it to end.

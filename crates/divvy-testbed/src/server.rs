@@ -148,6 +148,12 @@ impl Server {
         self.running().resume();
     }
 
+    /// Has it meet a disk that is full for every file of that many bytes, until it is called with
+    /// nothing.
+    pub fn fill_disk(&self, file_bytes_max: Option<u64>) {
+        self.running().limit_files(file_bytes_max);
+    }
+
     /// Ends it without warning, as a crash would; returns when it has ended.
     pub fn kill(&mut self) {
         self.running();

@@ -113,3 +113,23 @@ async fn server_that_does_not_start_fails_with_its_log() {
     let options = RedisOptions::new().extra("no-such-thing yes");
     RedisServer::start(RedisFlavour::Redis7, options).await;
 }
+
+#[tokio::test]
+async fn a_disk_that_is_filled_takes_no_more_until_there_is_room() {
+    let options = RedisOptions::new().append_only_synced("everysec");
+    let server = RedisServer::start(RedisFlavour::Redis7, options).await;
+    let mut wire = Wire::connect(server.address()).await;
+    server.fill_disk(Some(100_000));
+    let value = "x".repeat(10_000);
+    until(SOON, "a write is refused", async || {
+        wire.redis(&format!("SET k {value}"))
+            .await
+            .starts_with("-MISCONF")
+    })
+    .await;
+    server.fill_disk(None);
+    until(SOON, "there is room", async || {
+        wire.redis("SET k v").await == "+OK"
+    })
+    .await;
+}

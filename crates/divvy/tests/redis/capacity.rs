@@ -5,10 +5,10 @@ use std::time::Instant;
 use divvy::store::{
     Acquired, Claim, Expected, Key, KeyValue, Leases, Prefix, StoreErrorKind, Tenure, WorkerInfo,
 };
-use divvy_testbed::RedisOptions;
+use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer, until, until_some};
 
 use crate::bed::{
-    LONG, assert_refused, claim, key, key_value, leases, name, nonce, plain, redis, refusal,
+    LONG, SOON, assert_refused, claim, key, key_value, leases, name, nonce, plain, redis, refusal,
     settings, take,
 };
 use crate::raw::Raw;
@@ -132,7 +132,7 @@ async fn server_that_cannot_save_refuses_writes_and_still_reads() {
     // A directory in the way of the file that it saves to.
     std::fs::create_dir(server.directory().join("data/blocked.rdb")).unwrap();
     raw.say(&["BGSAVE"]);
-    divvy_testbed::until(crate::bed::SOON, "saving has failed", async || {
+    until(SOON, "saving has failed", async || {
         let info = raw.say(&["INFO", "persistence"]).text();
         info.contains("rdb_last_bgsave_status:err")
     })
@@ -151,6 +151,41 @@ async fn server_that_cannot_save_refuses_writes_and_still_reads() {
         &["save to its disk"],
     );
     assert!(store.holders(&[mine.key]).await.unwrap()[0].is_some());
+}
+
+#[tokio::test]
+async fn full_disk_refuses_writes_until_there_is_room_and_loses_nothing() {
+    for flavour in RedisFlavour::ALL {
+        let options = RedisOptions::new().append_only_synced("everysec");
+        let mut server = RedisServer::start(flavour, options).await;
+        let records = key_value(&server.url()).await;
+        server.fill_disk(Some(300_000));
+        let mut written = 0;
+        let error = until_some(SOON, "a refused write", async || {
+            let name = key(&format!("k{written}"));
+            let writing = records.compare_and_set(&name, Expected::Absent, &[7; 20_000]);
+            let outcome = writing.await;
+            written += usize::from(outcome.is_ok());
+            outcome.err()
+        });
+        assert_refused(&error.await, StoreErrorKind::Unfit, &["to its disk"]);
+        assert!(written > 5, "{written}");
+        assert_eq!(records.list(&Prefix::ALL).await.unwrap().len(), written);
+
+        server.fill_disk(None);
+        until(SOON, "there is room", async || {
+            let name = key("room");
+            let writing = records.compare_and_set(&name, Expected::Absent, b"1");
+            writing.await.is_ok()
+        })
+        .await;
+        server.stop().await;
+        server.start_again().await;
+        let found = until_some(SOON, "it is reached again", async || {
+            records.list(&Prefix::ALL).await.ok()
+        });
+        assert_eq!(found.await.len(), written + 1);
+    }
 }
 
 #[tokio::test]
