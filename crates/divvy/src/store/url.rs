@@ -148,8 +148,10 @@ impl StoreUrl {
     }
 
     fn one_server(text: &str) -> Result<Self, Invalid> {
-        let Ok(mut url) = ::url::Url::parse(text) else {
-            return Err(refused(text, KNOWN));
+        let mut url = match ::url::Url::parse(text) {
+            Ok(url) if url.port() != Some(0) => url,
+            Ok(_) | Err(::url::ParseError::InvalidPort) => return Err(bad_port(text)),
+            Err(_) => return Err(refused(text, KNOWN)),
         };
         let (kind, tls) = match url.scheme() {
             "nats" => (StoreKind::Nats, false),
@@ -159,7 +161,9 @@ impl StoreUrl {
             _ => return Err(refused(text, KNOWN)),
         };
         let is_socket = url.scheme() == "redis+unix";
-        if url.host_str().unwrap_or_default().is_empty() != is_socket {
+        let has_path = !matches!(url.path(), "" | "/");
+        let has_host = !url.host_str().unwrap_or_default().is_empty();
+        if has_host == is_socket || (is_socket && !has_path) {
             let rule = if is_socket {
                 "needs a path, as in redis+unix:///run/redis.sock"
             } else {
@@ -202,6 +206,19 @@ impl StoreUrl {
 
 const KNOWN: &str = "must be memory, file:PATH, nats://HOST, tls://HOST, redis://HOST, \
                      rediss://HOST or redis+unix://PATH";
+
+/// An error that shows only the host: where a host was forgotten, what is taken
+/// for a port is a password.
+fn bad_port(text: &str) -> Invalid {
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    let server = rest.rsplit_once('@').map_or(rest, |(_, server)| server);
+    let host = match server.find(']') {
+        Some(end) => &server[..=end],
+        None => server.split(':').next().unwrap_or_default(),
+    };
+    let rule = "must have a port of 1 to 65535, or none";
+    Invalid::new("store", format_args!("{scheme}://{host}:***"), rule)
+}
 
 /// An error that shows the address without what may be a login.
 fn refused(text: &str, rule: &str) -> Invalid {
@@ -263,6 +280,24 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_reached_is_refused_by_what_is_wrong_with_it() {
+        for (text, words) in [
+            ("nats://h:99999", "'nats://h:***': must have a port"),
+            ("redis://[::1]:x", "'redis://[::1]:***': must have a port"),
+            ("redis://h:0", "must have a port"),
+            ("redis://", "needs a host"),
+            ("redis+unix://", "needs a path"),
+            ("redis+unix:///", "needs a path"),
+            ("redis+unix://h/run/r.sock", "needs a path"),
+            ("nats://a b", "must be memory"),
+            ("", "must be memory"),
+        ] {
+            let error = text.parse::<StoreUrl>().unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
     fn a_login_is_kept_apart_and_decoded() {
         let url = parsed("redis://ada:p%40ss@h:1");
         assert_eq!(url.login(), (Some("ada"), Some(&Secret::new("p@ss"))));
@@ -284,6 +319,10 @@ mod tests {
             "u:canary@h",
             "canary@",
             "redis://u:canary@h:1@h:2:3",
+            "redis://u:canary",
+            "redis://u:can:canary",
+            "nats://u:canary,x@h",
+            "nats://u:x,canary:y",
         ] {
             let error = text.parse::<StoreUrl>().unwrap_err();
             assert!(!format!("{error} {error:?}").contains("canary"), "{error}");
