@@ -1,6 +1,7 @@
 //! Secrets that must appear nowhere.
 
 use std::io::Write;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
 use divvy::store::{Credentials, KeyValue, Prefix, Secret, SecretSource, Store, StoreSettings};
@@ -159,7 +160,12 @@ async fn shown_in_use(login: &Login) -> String {
         .url()
         .replace("://", &format!("://{}", login.url_login));
     let error = refusal(&url, &settings).await;
-    shown + &format!("{error} {error:?}")
+    shown += &format!("{error} {error:?}");
+    // And as the last words of a program that ends with all of that at hand.
+    let at_hand = format!("{url_shown:?} {settings:?}");
+    let failed = Result::<(), _>::Err(error);
+    let caught = std::panic::catch_unwind(AssertUnwindSafe(|| failed.expect(&at_hand)));
+    shown + &*caught.unwrap_err().downcast::<String>().unwrap()
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
 //! Secrets that appear nowhere.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use divvy::store::redis::{RedisKeyValue, RedisLeases};
-use divvy::store::{KeyValue, Leases, Prefix, Store, StoreSettings, StoreUrl};
+use divvy::store::{KeyValue, Leases, Prefix, Store, StoreError, StoreSettings, StoreUrl};
 use divvy_testbed::{Proxy, RedisOptions, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -25,6 +26,16 @@ fn ways(address: &str, user: &str) -> Vec<(StoreUrl, StoreSettings)> {
         .parse()
         .unwrap();
     vec![(bare, with_login(user, CANARY)), (whole, settings())]
+}
+
+/// What a program says that ends with all that it has at hand.
+fn panicked(url: &StoreUrl, settings: &StoreSettings, error: StoreError) -> String {
+    let shown = format!("{url:?} {settings:?}");
+    let failed = Result::<(), _>::Err(error);
+    let caught = std::panic::catch_unwind(AssertUnwindSafe(|| failed.expect(&shown)));
+    let message = caught.unwrap_err().downcast::<String>().unwrap();
+    assert!(message.contains("StoreSettings"), "{message}");
+    *message
 }
 
 #[tokio::test]
@@ -101,6 +112,7 @@ async fn no_secret_is_shown_by_errors() {
             ] {
                 let source = std::error::Error::source(&error);
                 shown += &format!("{error} {error:?} {source:?}\n");
+                shown += &panicked(&url, &settings, error);
             }
         }
     }
