@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod announce;
 mod certificates;
 mod connection;
 mod nats;
@@ -39,6 +40,7 @@ mod server;
 mod spawner;
 mod until;
 
+pub use announce::announce;
 pub use certificates::{Certificates, Identity};
 pub use nats::NatsServer;
 pub use nats_cluster::NatsCluster;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use divvy::store::conformance::{KeyValueSubject, LeaseSubject, Options, key_value, leases};
 use divvy::store::{KeyValue, Leases, MemoryKeyValue, MemoryLeases, StoreError};
+use divvy_testbed::announce;
 
 /// A key-value store in memory has one cluster; several are several stores.
 #[derive(Default)]
@@ -33,7 +34,9 @@ impl LeaseSubject for Memory {
 async fn key_values_in_memory_conform() {
     for seed in 1..=8 {
         let report = key_value(&KeyValues::default(), &Options::seeded(seed)).await;
-        println!("{}", report.expect("the reference conforms"));
+        let report = report.expect("the reference conforms");
+        println!("{report}");
+        announce(&report.summary());
     }
 }
 
@@ -43,7 +46,9 @@ async fn leases_in_memory_conform_in_real_time() {
     // Twice on one store: a run leaves nothing that disturbs another.
     for seed in 1..=2 {
         let report = leases(&subject, &Options::seeded(seed)).await;
-        println!("{}", report.expect("the reference conforms"));
+        let report = report.expect("the reference conforms");
+        println!("{report}");
+        announce(&report.summary());
     }
 }
 

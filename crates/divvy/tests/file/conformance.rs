@@ -10,6 +10,7 @@ use divvy::store::conformance::{
     Interruption, KeyValueSubject, LeaseSubject, Options, key_value, leases,
 };
 use divvy::store::{KeyValue, Leases, StoreError, StoreSettings};
+use divvy_testbed::announce;
 
 use crate::scratch::{SOON, Scratch, open, settings};
 
@@ -92,7 +93,9 @@ fn patient(seed: u64) -> Options {
 async fn the_file_store_conforms_as_a_key_value_store() {
     for seed in 1..=2 {
         let report = key_value(&Subject::new(), &patient(seed)).await;
-        println!("{}", report.expect("it conforms"));
+        let report = report.expect("it conforms");
+        println!("{report}");
+        announce(&report.summary());
     }
 }
 
@@ -100,6 +103,8 @@ async fn the_file_store_conforms_as_a_key_value_store() {
 async fn the_file_store_conforms_as_a_lease_store() {
     for seed in 1..=2 {
         let report = leases(&Subject::new(), &patient(seed)).await;
-        println!("{}", report.expect("it conforms"));
+        let report = report.expect("it conforms");
+        println!("{report}");
+        announce(&report.summary());
     }
 }

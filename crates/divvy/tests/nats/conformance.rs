@@ -5,7 +5,9 @@ use std::sync::Arc;
 use divvy::store::conformance::{self, Interruption, KeyValueSubject, Options};
 use divvy::store::nats::NatsStore;
 use divvy::store::{Credentials, KeyValue, Secret, SecretSource, StoreError, StoreSettings, Tls};
-use divvy_testbed::{Certificates, NatsCluster, NatsOptions, NatsServer, NatsVersion, Proxy};
+use divvy_testbed::{
+    Certificates, NatsCluster, NatsOptions, NatsServer, NatsVersion, Proxy, announce,
+};
 
 use crate::bed::settings;
 use crate::permissions::least_privilege;
@@ -73,7 +75,9 @@ async fn pass(subject: &Subject, operations: usize) {
         ..Options::default()
     };
     let report = conformance::key_value(subject, &options).await;
-    println!("{}", report.expect("the store conforms"));
+    let report = report.expect("the store conforms");
+    println!("{report}");
+    announce(&report.summary());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use divvy::store::conformance::{self, Interruption, KeyValueSubject, LeaseSubject, Options};
 use divvy::store::redis::{RedisKeyValue, RedisLeases};
 use divvy::store::{KeyValue, Leases, StoreError, StoreSettings, StoreUrl, Tls};
-use divvy_testbed::{Certificates, Proxy, RedisFlavour, RedisOptions, RedisServer};
+use divvy_testbed::{Certificates, Proxy, RedisFlavour, RedisOptions, RedisServer, announce};
 
 use crate::access::{KEY_VALUE_RULE, LEASE_RULE};
 use crate::bed::{LONG, settings, with_login};
@@ -96,12 +96,16 @@ fn options() -> Options {
 
 async fn key_values_pass(subject: &Subject) {
     let report = conformance::key_value(subject, &options()).await;
-    println!("{}", report.expect("the store conforms"));
+    let report = report.expect("the store conforms");
+    println!("{report}");
+    announce(&report.summary());
 }
 
 async fn leases_pass(subject: &Subject) {
     let report = conformance::leases(subject, &options()).await;
-    println!("{}", report.expect("the store conforms"));
+    let report = report.expect("the store conforms");
+    println!("{report}");
+    announce(&report.summary());
 }
 
 async fn plain(flavour: RedisFlavour) -> (RedisServer, Subject) {

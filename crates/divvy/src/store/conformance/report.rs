@@ -37,17 +37,20 @@ impl Report {
             not_offered: Vec::new(),
         }
     }
+
+    /// The store, how many cases it has passed, and how long that took: one
+    /// line.
+    pub fn summary(&self) -> String {
+        let total: Duration = self.cases.iter().map(|case| case.took).sum();
+        let (count, seed) = (self.cases.len(), self.seed);
+        let store = &self.store;
+        format!("{store}: {count} cases in {total:.1?}, seed {seed}")
+    }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let total: Duration = self.cases.iter().map(|case| case.took).sum();
-        let (count, seed) = (self.cases.len(), self.seed);
-        write!(
-            f,
-            "{}: {count} cases in {total:.1?}, seed {seed}",
-            self.store
-        )?;
+        f.write_str(&self.summary())?;
         for case in &self.cases {
             write!(f, "\n  {:>7} ms  {}", case.took.as_millis(), case.name)?;
         }
