@@ -12,7 +12,7 @@ mod placement;
 mod simulate;
 mod store;
 
-pub(crate) use bench::{BenchCommand, StoresArgs};
+pub(crate) use bench::{BenchCommand, Part, StoresArgs};
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;

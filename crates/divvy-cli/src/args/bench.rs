@@ -1,8 +1,10 @@
 //! What may be typed after `divvy bench`.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Subcommand;
+use divvy::Invalid;
 use divvy::store::StoreUrl;
 
 use super::help;
@@ -39,6 +41,37 @@ pub(crate) struct StoresArgs {
     /// Print JSON: a list of {"store", "load", "per_second", "p50_ms", "p99_ms", "max_ms", ...}
     #[arg(long)]
     pub(crate) json: bool,
+    /// Measure so many processes side by side instead, each with its share of the leases: whether
+    /// any of them waits longer than the others
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) processes: Option<u32>,
+    /// Be one of those processes
+    #[arg(long, hide = true, requires = "processes")]
+    pub(crate) part: Option<Part>,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
+}
+
+/// One of several processes that measure a store together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Which of the stores.
+    pub(crate) store: usize,
+    /// Which of the processes.
+    pub(crate) number: u32,
+}
+
+impl FromStr for Part {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parts = text.split_once(':');
+        let part = parts.and_then(|(store, number)| {
+            Some(Self {
+                store: store.parse().ok()?,
+                number: number.parse().ok()?,
+            })
+        });
+        part.ok_or_else(|| Invalid::new("part", text, "must be STORE:PROCESS"))
+    }
 }

@@ -138,6 +138,10 @@ Measures stores: compare-and-set by one client and by many, one counter that all
 time from a write to the watch that sees it, and leases that are acquired, renewed and released \
 together. The share of a core is this program's, not the server's.
 
+With --processes it measures how evenly a store serves several processes of this machine: all of \
+them writing without pause, and renewing leases, also beside two that write without pause. Each \
+process's operations are counted; the longest wait is that of any of them.
+
 It writes only to keys of the cluster divvy-bench (or --cluster) and to leases of the group \
 divvy-bench, and removes them afterwards; Redis and file stores keep the last token of each of \
 those leases.
@@ -155,6 +159,7 @@ pub(super) const BENCH_STORES_EXAMPLES: &str = "\
 Examples:
   divvy bench stores --time 200ms --interval 100ms
   divvy bench stores --store memory --time 200ms --leases 1000 --interval 100ms --json
+  divvy bench stores --processes 16 --leases 3200 --interval 150ms
   DIVVY_STORE=file:./divvy.db divvy bench stores --time 200ms --interval 100ms --clients 4
 
 On servers:

@@ -12,6 +12,9 @@ use crate::failure::Failure;
 /// The variable that names a store where no flag does.
 pub(crate) const STORE_VARIABLE: &str = "DIVVY_STORE";
 
+/// The longest span of time that can be typed.
+const SPAN_MAX: Duration = Duration::from_mins(60);
+
 /// How a store is reached.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Reaching the store")]
@@ -102,18 +105,27 @@ pub(crate) fn typed_store(text: &str) -> Result<StoreUrl, Invalid> {
     Ok(url)
 }
 
-/// A span of time: a whole number and its unit.
+/// A span of time: a whole number and its unit, up to an hour.
 pub(crate) fn span(text: &str) -> Result<Duration, Invalid> {
-    let refused = || Invalid::new("span", text, "must be a whole number with ms, s or m");
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .ok_or_else(refused)?;
-    let number: u64 = text[..digits].parse().map_err(|_error| refused())?;
-    match &text[digits..] {
-        "ms" => Ok(Duration::from_millis(number)),
-        "s" => Ok(Duration::from_secs(number)),
-        "m" => Ok(Duration::from_secs(number.saturating_mul(60))),
-        _ => Err(refused()),
+    let refused = |rule: &str| Invalid::new("span", text, rule);
+    let form = || refused("must be a whole number with ms, s or m");
+    let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(form)?;
+    let unit = match &text[digits..] {
+        "ms" => Duration::from_millis(1),
+        "s" => Duration::from_secs(1),
+        "m" => Duration::from_mins(1),
+        _ => return Err(form()),
+    };
+    if digits == 0 {
+        return Err(form());
+    }
+    // Digits alone, so what does not fit is large.
+    let number: u32 = text[..digits].parse().unwrap_or(u32::MAX);
+    let span = unit.saturating_mul(number);
+    match span {
+        Duration::ZERO => Err(refused("must be at least 1ms")),
+        span if span > SPAN_MAX => Err(refused("must be at most 60m")),
+        span => Ok(span),
     }
 }
 
@@ -126,7 +138,19 @@ mod tests {
         assert_eq!(span("150ms").unwrap(), Duration::from_millis(150));
         assert_eq!(span("2s").unwrap(), Duration::from_secs(2));
         assert_eq!(span("3m").unwrap(), Duration::from_secs(180));
-        for wrong in ["", "s", "3", "-1s", "1.5s", "1h", "99999999999999999999s"] {
+        assert_eq!(span("60m").unwrap(), SPAN_MAX);
+        for wrong in [
+            "",
+            "s",
+            "3",
+            "-1s",
+            "1.5s",
+            "1h",
+            "0ms",
+            "0s",
+            "61m",
+            "99999999999999999999s",
+        ] {
             assert!(span(wrong).is_err(), "{wrong}");
         }
     }

@@ -3,7 +3,9 @@
 mod key_value;
 mod leases;
 mod measure;
+mod part;
 mod peer;
+mod processes;
 pub(crate) mod stores;
 
 use std::io::Write;

@@ -79,6 +79,58 @@ async fn real_servers_are_measured_and_twice_in_a_row() {
     }
 }
 
+const PROCESS_LOADS: [&str; 3] = [
+    "compare-and-set, 4 processes",
+    "4 processes renew 75 leases each every 10ms",
+    "4 processes renew 75 leases each every 10ms, 2 of them write without pause instead",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_share_a_store_and_each_is_counted() {
+    let nats = NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await;
+    let redis = RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await;
+    let (nats, redis) = (nats.url(), redis.url());
+    let scratch = Scratch::new();
+    let alone = figures(&scratch, &["--processes", "4"]);
+    assert_eq!(loads_of(&alone, "file"), PROCESS_LOADS);
+    let stores = [
+        "--store",
+        &nats,
+        "--store",
+        &redis,
+        "--store",
+        "file:./d.db",
+    ];
+    let mut all = vec!["--processes", "4"];
+    all.extend(stores);
+    let figures = figures(&scratch, &all);
+    assert_eq!(loads_of(&figures, "NATS"), PROCESS_LOADS[..1]);
+    assert_eq!(loads_of(&figures, "redis"), PROCESS_LOADS);
+    assert_eq!(loads_of(&figures, "file"), PROCESS_LOADS);
+    for figure in &figures {
+        let each = figure["per_process"].as_array().unwrap();
+        assert!(each[0].as_u64() > Some(0), "{figure}");
+        assert!(each[0].as_u64() <= each[1].as_u64(), "{figure}");
+    }
+    // Nothing is left, so that another run finds what this one found.
+    assert_eq!(
+        loads_of(&self::figures(&scratch, &all), "redis"),
+        PROCESS_LOADS
+    );
+}
+
+#[test]
+fn processes_that_cannot_open_the_store_are_one_error() {
+    let run = divvy("bench stores --store redis://127.0.0.1:9 --time 30ms --processes 3");
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr.starts_with("divvy: redis://127.0.0.1:9"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+}
+
 #[test]
 fn a_table_lines_up_for_people() {
     let line = format!("bench stores --store memory {}", SHORT.join(" "));
@@ -111,6 +163,12 @@ fn wrong_usage_names_the_field_and_the_bound() {
         ("--store nats://", "needs a host"),
         ("--store file:", "needs a path"),
         ("--time 3", "ms, s or m"),
+        ("--time 99999999999999m", "at most 60m"),
+        ("--interval 0ms", "at least 1ms"),
+        ("--processes 0", "1..=64"),
+        ("--processes 2 --store memory", "processes '2'"),
+        ("--processes 9 --leases 8", "leases '8'"),
+        ("--part 0:0", "--processes"),
         ("--clients 0", "1..=1000"),
         ("--leases 100001", "1..=100000"),
         ("--replicas 2", "must be 1, 3 or 5"),

@@ -25,11 +25,17 @@ pub(super) async fn measure(
         one_counter(store, name, clients, time).await?,
         watch(store, name, time).await?,
     ];
+    clean(store).await?;
+    Ok(figures)
+}
+
+/// Deletes what was written.
+pub(super) async fn clean(store: &Arc<dyn KeyValue>) -> Result<(), StoreError> {
     for entry in store.list(&Prefix::ALL).await? {
         // Whoever else changed it meanwhile may keep it.
         let _outcome = store.delete(&entry.key, entry.revision).await?;
     }
-    Ok(figures)
+    Ok(())
 }
 
 /// Each client renews a key of its own, as heartbeats do.
@@ -50,7 +56,8 @@ async fn own_keys(
     Ok(watch.stop(name, format!("compare-and-set, {}", of_clients(clients)), 1))
 }
 
-async fn renewals(
+/// Writes a key of its own until then.
+pub(super) async fn renewals(
     store: Arc<dyn KeyValue>,
     client: u32,
     until: Instant,

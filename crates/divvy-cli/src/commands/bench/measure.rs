@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What one load came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,6 +21,10 @@ pub(super) struct Figure {
     pub(super) max_ms: f64,
     /// How much of one core this program took for it.
     pub(super) core_share: Option<f64>,
+    /// Where several processes did it: the fewest and the most operations that
+    /// one of them came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) per_process: Option<[usize; 2]>,
 }
 
 /// Times of single operations, and of this process meanwhile.
@@ -51,8 +55,48 @@ impl Stopwatch {
 
     /// What it came to, where each operation did `each` things.
     pub(super) fn stop(self, store: &str, load: impl Into<String>, each: u32) -> Figure {
-        let wall = self.began.elapsed().as_secs_f64();
-        let cpu = cpu_time().saturating_sub(self.cpu).as_secs_f64();
+        self.tally().figure(store, load, each)
+    }
+
+    /// What was measured.
+    pub(super) fn tally(self) -> Tally {
+        Tally {
+            wall: self.began.elapsed(),
+            cpu: cpu_time().saturating_sub(self.cpu),
+            times: self.times,
+        }
+    }
+}
+
+/// What was measured of one load.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Tally {
+    times: Vec<Duration>,
+    wall: Duration,
+    cpu: Duration,
+}
+
+impl Tally {
+    /// What processes measured of a load that they did side by side.
+    pub(super) fn together(all: impl IntoIterator<Item = Self>) -> Self {
+        all.into_iter().fold(Self::default(), |mut sum, one| {
+            sum.times.extend(one.times);
+            Self {
+                times: sum.times,
+                wall: sum.wall.max(one.wall),
+                cpu: sum.cpu + one.cpu,
+            }
+        })
+    }
+
+    /// How many operations there were.
+    pub(super) fn count(&self) -> usize {
+        self.times.len()
+    }
+
+    /// What it came to, where each operation did `each` things.
+    pub(super) fn figure(self, store: &str, load: impl Into<String>, each: u32) -> Figure {
+        let wall = self.wall.as_secs_f64();
         let mut times = self.times;
         times.sort_unstable();
         let at = |share: f64| {
@@ -67,7 +111,8 @@ impl Stopwatch {
             p50_ms: at(0.5),
             p99_ms: at(0.99),
             max_ms: at(1.0),
-            core_share: Some(cpu / wall),
+            core_share: Some(self.cpu.as_secs_f64() / wall),
+            per_process: None,
         }
     }
 }
@@ -84,6 +129,20 @@ fn cpu_time() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_count_together() {
+        let one = |times: &[u64], wall, cpu| Tally {
+            times: times.iter().copied().map(Duration::from_millis).collect(),
+            wall: Duration::from_secs(wall),
+            cpu: Duration::from_secs(cpu),
+        };
+        let both = Tally::together([one(&[1, 2], 1, 1), one(&[3, 9], 2, 1)]);
+        assert_eq!(both.count(), 4);
+        let figure = both.figure("file", "nothing", 10);
+        assert_eq!((figure.per_second, figure.max_ms), (20.0, 9.0));
+        assert_eq!(figure.core_share, Some(1.0));
+    }
 
     #[test]
     fn quantiles_are_of_single_operations() {

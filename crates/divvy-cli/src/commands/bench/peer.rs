@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use divvy::store::{StoreKind, StoreUrl};
+use divvy::store::{Credentials, StoreKind, StoreSettings, StoreUrl};
 
 use super::key_value::of_clients;
 use super::measure::Figure;
@@ -13,15 +13,27 @@ const PROGRAM: &str = "redis-benchmark";
 const REQUESTS: u32 = 50_000;
 
 /// Runs it against a Redis without login or encryption: its arguments would
-/// show a password to everyone.
-pub(super) fn measure(url: &StoreUrl, clients: u32) -> Result<Vec<Figure>, Failure> {
+/// show a password to everyone. Where it cannot be run it says why.
+pub(super) fn measure(
+    url: &StoreUrl,
+    settings: &StoreSettings,
+    clients: u32,
+) -> Result<Vec<Figure>, Failure> {
+    if url.kind() != StoreKind::Redis {
+        return Ok(Vec::new());
+    }
     let text = url.to_string();
-    let plain = text.strip_prefix("redis://").filter(|_| !url.has_secret());
-    let Some(address) = plain.filter(|_| url.kind() == StoreKind::Redis) else {
+    let login = url.has_secret() || settings.credentials != Credentials::default();
+    let Some(address) = text.strip_prefix("redis://").filter(|_| !login) else {
+        tracing::warn!(
+            "{url}: {PROGRAM} is not run beside it: only without a login and encryption, because \
+             its arguments would show a password to everyone"
+        );
         return Ok(Vec::new());
     };
     let address = address.split('/').next().unwrap_or(address);
     let (host, port) = address.rsplit_once(':').unwrap_or((address, "6379"));
+    let host = host.trim_matches(['[', ']']);
     let value = "x".repeat(120);
     let key = "divvy:bench:__rand_int__";
     let set = ["SET", key, &value];
@@ -94,6 +106,7 @@ fn figure(csv: &str, load: &str) -> Option<Figure> {
         p99_ms,
         max_ms,
         core_share: None,
+        per_process: None,
     })
 }
 

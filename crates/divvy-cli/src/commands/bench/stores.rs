@@ -4,11 +4,11 @@ use std::io::Write;
 
 use anyhow::Context as _;
 use divvy::store::{
-    StoreErrorKind, StoreKind, StoreSettings, StoreUrl, open_key_value, open_leases,
+    StoreError, StoreErrorKind, StoreKind, StoreSettings, StoreUrl, open_key_value, open_leases,
 };
 
 use super::measure::Figure;
-use super::{key_value, leases, peer};
+use super::{key_value, leases, part, peer, processes};
 use crate::args::{STORE_VARIABLE, StoresArgs};
 use crate::commands::write_json;
 use crate::failure::Failure;
@@ -32,18 +32,33 @@ pub(crate) fn run(args: &StoresArgs, out: &mut dyn Write) -> Result<(), Failure>
         .context("no directory for a file store")
         .map_err(Failure::Failed)?;
     let stores = stores(args, scratch.path())?;
+    check(args, &stores)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("no threads")
         .map_err(Failure::Failed)?;
+    if let Some(part) = args.part {
+        let url = stores
+            .get(part.store)
+            .ok_or_else(|| Failure::usage("part", part.store, "there is no such store"))?;
+        return runtime.block_on(part::play(part, url, &settings, args, out));
+    }
     let spinner = Spinner::start("measuring");
     let mut figures = Vec::new();
-    for url in &stores {
-        figures.extend(runtime.block_on(measure(url, &settings, args))?);
+    for (index, url) in stores.iter().enumerate() {
+        figures.extend(match args.processes {
+            Some(count) => {
+                // What is wrong with it is said once, before they start.
+                let store = runtime.block_on(open_key_value(url, &settings));
+                let store = store.map_err(|error| failed(url, error))?;
+                processes::measure(&store.describe(), url, index, count, args)?
+            }
+            None => runtime.block_on(measure(url, &settings, args))?,
+        });
         if args.peer {
             spinner.turn_to("measuring with redis-benchmark");
-            figures.extend(peer::measure(url, args.clients)?);
+            figures.extend(peer::measure(url, &settings, args.clients)?);
             spinner.turn_to("measuring");
         }
     }
@@ -66,10 +81,26 @@ fn stores(args: &StoresArgs, scratch: &std::path::Path) -> Result<Vec<StoreUrl>,
         return Ok(vec![text.parse().map_err(wrong)?]);
     }
     let file = format!("file:{}", scratch.join("divvy.db").display());
-    Ok(vec![
-        "memory".parse().map_err(wrong)?,
-        file.parse().map_err(wrong)?,
-    ])
+    let mut stores = vec![file.parse().map_err(wrong)?];
+    if args.processes.is_none() {
+        stores.insert(0, "memory".parse().map_err(wrong)?);
+    }
+    Ok(stores)
+}
+
+fn check(args: &StoresArgs, stores: &[StoreUrl]) -> Result<(), Failure> {
+    let Some(count) = args.processes else {
+        return Ok(());
+    };
+    if stores.iter().any(|url| url.kind() == StoreKind::Memory) {
+        let rule = "memory is one process's own; name a store that they share, such as file:PATH";
+        return Err(Failure::usage("processes", count, rule));
+    }
+    if args.leases < count {
+        let rule = format!("must be at least one for each of {count} processes");
+        return Err(Failure::usage("leases", args.leases, rule));
+    }
+    Ok(())
 }
 
 async fn measure(
@@ -77,10 +108,7 @@ async fn measure(
     settings: &StoreSettings,
     args: &StoresArgs,
 ) -> Result<Vec<Figure>, Failure> {
-    let failed = |error: divvy::store::StoreError| match error.kind() {
-        StoreErrorKind::Invalid => Failure::Usage(error.to_string()),
-        _ => Failure::Failed(anyhow::Error::new(error).context(url.to_string())),
-    };
+    let failed = |error| failed(url, error);
     let store = open_key_value(url, settings).await.map_err(failed)?;
     let name = store.describe();
     let measured = key_value::measure(&store, &name, args.clients, args.time).await;
@@ -93,31 +121,59 @@ async fn measure(
     Ok(figures)
 }
 
+fn failed(url: &StoreUrl, error: StoreError) -> Failure {
+    match error.kind() {
+        StoreErrorKind::Invalid => Failure::Usage(error.to_string()),
+        // It holds what it comes from, and mostly the store.
+        _ => {
+            let (url, text) = (url.to_string(), error.to_string());
+            let named = text.contains(&url) || text.starts_with("store '");
+            Failure::Failed(match named {
+                true => anyhow::Error::msg(text),
+                false => anyhow::Error::msg(format!("{url}: {text}")),
+            })
+        }
+    }
+}
+
 fn write_table(out: &mut dyn Write, figures: &[Figure]) -> Result<(), Failure> {
-    let right = ["per second", "p50", "p99", "max", "of a core"];
+    let by_process = figures.iter().any(|figure| figure.per_process.is_some());
+    let mut right = vec!["per second", "p50", "p99", "max", "of a core"];
+    right.extend(by_process.then_some("each process"));
     let headings = [("store", Align::Left), ("load", Align::Left)];
     let headings = headings
         .into_iter()
-        .chain(right.map(|heading| (heading, Align::Right)));
+        .chain(right.into_iter().map(|heading| (heading, Align::Right)));
     let mut table = Table::new(headings.map(|(heading, align)| (heading.to_owned(), align)));
     for figure in figures {
-        let ms = |value: f64| format!("{value:.3} ms");
-        let share = figure
-            .core_share
-            .map(|share| format!("{:.1} %", share * 100.0));
-        table.push(
-            Tone::Plain,
-            vec![
-                figure.store.clone(),
-                figure.load.clone(),
-                format!("{:.0}", figure.per_second),
-                ms(figure.p50_ms),
-                ms(figure.p99_ms),
-                ms(figure.max_ms),
-                share.unwrap_or_default(),
-            ],
-        );
+        let mut cells = cells(figure);
+        if by_process {
+            let range = figure.per_process;
+            cells.push(
+                range.map_or_else(String::new, |[fewest, most]| match fewest == most {
+                    true => fewest.to_string(),
+                    false => format!("{fewest} to {most}"),
+                }),
+            );
+        }
+        table.push(Tone::Plain, cells);
     }
     let colour = Terminal::of_stdout().colour;
     table.write(out, colour).map_err(Failure::output)
+}
+
+fn cells(figure: &Figure) -> Vec<String> {
+    let ms = |value: f64| format!("{value:.3} ms");
+    let share = figure
+        .core_share
+        .map(|share| format!("{:.1} %", share * 100.0));
+    vec![
+        figure.store.clone(),
+        figure.load.clone(),
+        format!("{:.0}", figure.per_second),
+        ms(figure.p50_ms),
+        ms(figure.p99_ms),
+        ms(figure.max_ms),
+        share.unwrap_or_default(),
+    ]
 }
