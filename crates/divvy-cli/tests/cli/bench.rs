@@ -23,6 +23,7 @@ fn figures(scratch: &Scratch, more: &[&str]) -> Vec<Value> {
     let start = ["bench", "stores", "--json"];
     let run = scratch.run(start.iter().chain(&SHORT).chain(more));
     assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stderr.contains("lost"), "{}", run.stderr);
     let figures: Value = serde_json::from_str(&run.stdout).unwrap();
     figures.as_array().unwrap().clone()
 }

@@ -48,6 +48,15 @@ impl ConnectionReport {
         tracing::info!("store reached again");
     }
 
+    /// The store is not needed any more, and its connection was ended by us.
+    pub fn closed(&self) {
+        tracing::debug!("store closed");
+        self.sender.send_modify(|connection| {
+            connection.up = false;
+            connection.lost_by = Some("closed".to_owned());
+        });
+    }
+
     /// The store is not reached any more; `reason` holds no secret.
     pub fn lost(&self, reason: impl Into<String>) {
         let reason = reason.into();

@@ -54,7 +54,11 @@ impl Events {
                 self.lost(format!("cannot connect again: {}", shortened(&words)));
             }
             Event::ClientError(error) => self.note(&error.to_string()),
-            Event::Draining | Event::Closed => self.lost("closed".to_owned()),
+            // Only we end it for good, when nobody uses the store any more.
+            Event::Draining | Event::Closed => {
+                self.report.closed();
+                self.replies.cut();
+            }
         }
     }
 
