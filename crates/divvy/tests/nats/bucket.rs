@@ -12,12 +12,18 @@ use crate::bed::{
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_bucket_is_made_by_many_at_once() {
+    // Each of them syncs the server's disk, which may be busy.
+    let patient = StoreSettings {
+        connect_timeout: SOON,
+        operation_timeout: SOON / 2,
+        ..settings()
+    };
     for version in [NatsVersion::Lowest, NatsVersion::Newest] {
         let server = NatsServer::start(version, NatsOptions::new()).await;
         let opening: Vec<_> = (0..20)
             .map(|_| {
-                let url = server.url();
-                tokio::spawn(async move { open(&url).await })
+                let (url, patient) = (server.url(), patient.clone());
+                tokio::spawn(async move { try_open(&url, &patient).await.unwrap() })
             })
             .collect();
         let mut seen = Vec::new();

@@ -162,9 +162,8 @@ async fn shown_in_use(login: &Login) -> String {
     let error = refusal(&url, &settings).await;
     shown += &format!("{error} {error:?}");
     // And as the last words of a program that ends with all of that at hand.
-    let at_hand = format!("{url_shown:?} {settings:?}");
-    let failed = Result::<(), _>::Err(error);
-    let caught = std::panic::catch_unwind(AssertUnwindSafe(|| failed.expect(&at_hand)));
+    let last = || panic!("{url_shown:?} {settings:?} {error:?}");
+    let caught: Result<(), _> = std::panic::catch_unwind(AssertUnwindSafe(last));
     shown + &*caught.unwrap_err().downcast::<String>().unwrap()
 }
 

@@ -29,10 +29,9 @@ fn ways(address: &str, user: &str) -> Vec<(StoreUrl, StoreSettings)> {
 }
 
 /// What a program says that ends with all that it has at hand.
-fn panicked(url: &StoreUrl, settings: &StoreSettings, error: StoreError) -> String {
-    let shown = format!("{url:?} {settings:?}");
-    let failed = Result::<(), _>::Err(error);
-    let caught = std::panic::catch_unwind(AssertUnwindSafe(|| failed.expect(&shown)));
+fn panicked(url: &StoreUrl, settings: &StoreSettings, error: &StoreError) -> String {
+    let last = || panic!("{url:?} {settings:?} {error:?}");
+    let caught: Result<(), _> = std::panic::catch_unwind(AssertUnwindSafe(last));
     let message = caught.unwrap_err().downcast::<String>().unwrap();
     assert!(message.contains("StoreSettings"), "{message}");
     *message
@@ -112,7 +111,7 @@ async fn no_secret_is_shown_by_errors() {
             ] {
                 let source = std::error::Error::source(&error);
                 shown += &format!("{error} {error:?} {source:?}\n");
-                shown += &panicked(&url, &settings, error);
+                shown += &panicked(&url, &settings, &error);
             }
         }
     }
