@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::Cluster;
-use divvy_core::leader::{Control, Event, LeaderSettings, MoveEntry, SelfDescription, Shutdown};
-use divvy_core::store::{Incarnation, Key, KeyValueTable, Prefix};
+use divvy_core::leader::{
+    Control, Event, LeaderSettings, MoveEntry, SelfDescription, SessionId, Shutdown, WorkerRecord,
+};
+use divvy_core::store::{Change, Entry, Incarnation, Key, KeyValueTable, Prefix};
 use divvy_core::{Assignment, Balanced, Error, Health, Partitions, Strategy, Workers};
 
 fn fast() -> LeaderSettings {
@@ -73,6 +75,47 @@ fn a_store_that_went_back_unannounced_is_found_out() {
         after.iter().all(|(_, token, _)| *token > highest),
         "tokens only rise"
     );
+}
+
+/// The leader is shown a value of `key` as another write of the same revision.
+fn show_twice(cluster: &mut Cluster, key: &Key, change: impl Fn(&Entry) -> Arc<[u8]>) -> String {
+    let leader = cluster.leader().unwrap();
+    let entry = cluster.table.get(key).unwrap();
+    let twice = Entry {
+        value: change(&entry),
+        ..entry
+    };
+    let before = cluster.nodes[leader].problems.len();
+    cluster.tell(leader, Event::Seen(Change::Put(twice)));
+    cluster.nodes[leader].problems[before..].join("; ")
+}
+
+#[test]
+fn a_revision_that_stands_for_two_writes_is_a_sign_of_a_store_that_forgot() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let told = show_twice(&mut cluster, &key("root"), |entry| {
+        let mut value = entry.value.to_vec();
+        value.reverse();
+        value.into()
+    });
+    assert!(told.contains("a revision of the root came twice"), "{told}");
+    cluster.run(Duration::from_secs(4));
+    cluster.settle();
+
+    let leader = cluster.leader().unwrap();
+    let own = cluster.nodes[leader].member.worker_id().unwrap().to_owned();
+    let workers = Prefix::below(key("w"));
+    let listed = cluster.table.list(&workers).into_iter();
+    let mut other = listed.map(|entry| entry.key);
+    let other = other.find(|key| !key.as_str().ends_with(&own));
+    let told = show_twice(&mut cluster, &other.unwrap(), |entry| {
+        let mut record = WorkerRecord::decode(&entry.value).unwrap();
+        record.session = SessionId(7);
+        record.encode().into()
+    });
+    assert!(told.contains("a revision of a record came twice"), "{told}");
+    cluster.run(Duration::from_secs(4));
+    cluster.settle();
 }
 
 #[test]
