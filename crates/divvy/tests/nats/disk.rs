@@ -40,7 +40,7 @@ async fn a_full_disk_ends_writes_in_time_and_loses_nothing_that_was_acknowledged
         server.fill_disk(Some(300_000));
         let (written, error) = fill(&store).await;
         match version {
-            // From 2.12 on a server does not answer any more, and says why in
+            // A server of 2.15 does not answer any more, and says why in
             // its log only.
             NatsVersion::Newest => {
                 assert_refused(&error, StoreErrorKind::Unknown, &["no answer"]);
