@@ -103,11 +103,11 @@ pub trait KeyValue: Store {
     /// revision of the deletion.
     async fn delete(&self, key: &Key, revision: Revision) -> Result<Outcome<Revision>, StoreError>;
 
-    /// All keys below `prefix` with their values, in order of their text; no
+    /// All keys that `prefix` holds with their values, in order of their text; no
     /// snapshot. More than [`LIST_MAX`] are refused.
     async fn list(&self, prefix: &Prefix) -> Result<Vec<Entry>, StoreError>;
 
-    /// What is below `prefix` now, and from then on what changes there.
+    /// What `prefix` holds now, and from then on what changes there.
     async fn watch(&self, prefix: &Prefix) -> Result<Watch, StoreError>;
 
     /// The largest value that this store takes, in bytes: at most

@@ -93,38 +93,79 @@ impl fmt::Display for Key {
     }
 }
 
-/// All keys, or those that go on after the parts of another: `w` holds `w.7`,
-/// but neither `w` itself nor `work.7`.
+/// All keys, those that go on after the parts of another, or a single one:
+/// below `w` is `w.7`, but neither `w` itself nor `work.7`.
+///
+/// ```
+/// use divvy_core::store::{Key, Prefix};
+///
+/// let (root, chunk) = (Key::new(["root"])?, Key::new(["root", "0"])?);
+/// assert!(Prefix::below(root.clone()).holds(&chunk));
+/// assert!(!Prefix::below(root.clone()).holds(&root));
+/// assert!(Prefix::only(root.clone()).holds(&root));
+/// assert!(!Prefix::only(root).holds(&chunk));
+/// # Ok::<(), divvy_core::Invalid>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Prefix(Option<Key>);
+pub struct Prefix(Extent);
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+enum Extent {
+    #[default]
+    All,
+    Below(Key),
+    Only(Key),
+}
 
 impl Prefix {
     /// The prefix of every key.
-    pub const ALL: Self = Self(None);
+    pub const ALL: Self = Self(Extent::All);
 
     /// The keys below `parent`.
     pub const fn below(parent: Key) -> Self {
-        Self(Some(parent))
+        Self(Extent::Below(parent))
     }
 
-    /// The key that these are below, unless they are all.
+    /// This key and no other.
+    pub const fn only(key: Key) -> Self {
+        Self(Extent::Only(key))
+    }
+
+    /// The key that these are below, unless they are all or one.
     pub const fn parent(&self) -> Option<&Key> {
-        self.0.as_ref()
+        match &self.0 {
+            Extent::Below(parent) => Some(parent),
+            Extent::All | Extent::Only(_) => None,
+        }
+    }
+
+    /// The one key that it is about, if it is about one.
+    pub const fn single(&self) -> Option<&Key> {
+        match &self.0 {
+            Extent::Only(key) => Some(key),
+            Extent::All | Extent::Below(_) => None,
+        }
     }
 
     /// Whether `key` is one of them.
     pub fn holds(&self, key: &Key) -> bool {
-        self.0.as_ref().is_none_or(|parent| {
-            let rest = key.as_str().strip_prefix(parent.as_str());
-            rest.is_some_and(|rest| rest.starts_with('.'))
-        })
+        match &self.0 {
+            Extent::All => true,
+            Extent::Only(only) => only == key,
+            Extent::Below(parent) => {
+                let rest = key.as_str().strip_prefix(parent.as_str());
+                rest.is_some_and(|rest| rest.starts_with('.'))
+            }
+        }
     }
 
     /// The text that the encoded form of every key of these begins with.
     pub fn text(&self) -> String {
-        self.0
-            .as_ref()
-            .map_or_else(String::new, |key| format!("{key}."))
+        match &self.0 {
+            Extent::All => String::new(),
+            Extent::Only(only) => only.to_string(),
+            Extent::Below(parent) => format!("{parent}."),
+        }
     }
 }
 

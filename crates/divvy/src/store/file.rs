@@ -239,6 +239,9 @@ impl KeyValue for FileStore {
     }
 
     async fn list(&self, prefix: &Prefix) -> Result<Vec<Entry>, StoreError> {
+        if let Some(key) = prefix.single() {
+            return Ok(self.get(key).await?.into_iter().collect());
+        }
         let (cluster, prefix) = (self.cluster(), prefix.clone());
         let entries = self
             .read(move |connection| entries::list(connection, &cluster, &prefix))

@@ -46,9 +46,10 @@ impl Bucket {
         format!("{}{key}", self.space)
     }
 
-    /// The subjects of the keys below a prefix.
+    /// The subjects of the keys below a prefix, or of its one key.
     pub(super) fn subjects(&self, prefix: &Prefix) -> String {
-        format!("{}{}>", self.space, prefix.text())
+        let rest = if prefix.single().is_some() { "" } else { ">" };
+        format!("{}{}{rest}", self.space, prefix.text())
     }
 
     /// The key of a subject; nothing if it is not one of ours.

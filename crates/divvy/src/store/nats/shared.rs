@@ -230,6 +230,9 @@ impl Shared {
     }
 
     pub(super) async fn list(&self, prefix: &Prefix) -> Result<Vec<Entry>, StoreError> {
+        if let Some(key) = prefix.single() {
+            return Ok(self.get(key).await?.into_iter().collect());
+        }
         let deadline = self.deadline();
         self.ready(deadline).await?;
         let mut found = BTreeMap::new();

@@ -171,6 +171,9 @@ impl KeyValue for RedisKeyValue {
     }
 
     async fn list(&self, prefix: &Prefix) -> Result<Vec<Entry>, StoreError> {
+        if let Some(key) = prefix.single() {
+            return Ok(self.get(key).await?.into_iter().collect());
+        }
         let layout = &self.shared.layout;
         let call = self.shared.link.call(Nature::Read)?;
         let (mut from, to) = match prefix.parent() {

@@ -51,10 +51,11 @@ pub async fn a_listing_holds_exactly_its_prefix(
     two.lists(&Prefix::ALL, &all).await?;
     let parents = names.iter().copied();
     for parts in parents.chain([["none"].as_slice(), &["w", "1", "a", "x", "y"]]) {
-        let prefix = Prefix::below(key(parts));
-        let below = all.iter().filter(|entry| prefix.holds(&entry.key));
-        let below: Vec<Entry> = below.cloned().collect();
-        two.lists(&prefix, &below).await?;
+        for prefix in [Prefix::below(key(parts)), Prefix::only(key(parts))] {
+            let held = all.iter().filter(|entry| prefix.holds(&entry.key));
+            let held: Vec<Entry> = held.cloned().collect();
+            two.lists(&prefix, &held).await?;
+        }
     }
     // What is deleted is not listed, and what is changed is listed so.
     let gone = all.remove(2);

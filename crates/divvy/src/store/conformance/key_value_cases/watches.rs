@@ -83,9 +83,11 @@ pub async fn a_watch_keeps_to_its_prefix_and_cluster(
     let below_star = Prefix::below(key(&["*"]));
     let mut watch = two.watch(&Prefix::below(key(&["w"]))).await?;
     let mut star = two.watch(&below_star).await?;
+    let mut single = two.watch(&Prefix::only(key(&["w", "1"]))).await?;
     let mut all = far.watch(&Prefix::ALL).await?;
     watch.becomes_current().await?;
     star.becomes_current().await?;
+    single.becomes_current().await?;
     all.becomes_current().await?;
     let others: [&[&str]; 8] = [
         &["w"],
@@ -112,6 +114,10 @@ pub async fn a_watch_keeps_to_its_prefix_and_cluster(
     run.check(next == right, || {
         format!("a watch of w showed {next:?}, which did not happen there")
     })?;
+    let next = single.next().await?;
+    run.check(next == right, || {
+        format!("a watch of w.1 alone showed {next:?}, which did not happen there")
+    })?;
     let inside = key(&["*", "1"]);
     let revision = one.create(&inside, b"star").await?;
     star.converges(&[entry(&inside, b"star", revision)]).await?;
@@ -135,6 +141,7 @@ pub async fn watches_converge_under_a_burst(
         Prefix::ALL,
         Prefix::below(key(&["w"])),
         Prefix::below(key(&["w", "1"])),
+        Prefix::only(key(&["w", "1"])),
     ];
     let mut watches = Vec::new();
     for prefix in &prefixes {
