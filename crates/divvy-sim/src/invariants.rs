@@ -74,15 +74,15 @@ pub struct Bounds {
     pub beat_within: Duration,
 }
 
-macro_rules! all {
-    ($($field:ident: $module:ident::$name:ident,)*) => {
-        /// All invariants of one world.
+macro_rules! several {
+    ($(#[$doc:meta])* $set:ident { $($field:ident: $module:ident::$name:ident,)* }) => {
+        $(#[$doc])*
         #[derive(Debug, Clone)]
-        pub struct Invariants {
+        pub struct $set {
             $($field: $module::$name,)*
         }
 
-        impl Invariants {
+        impl $set {
             /// The invariants, with nothing observed.
             pub fn new(bounds: &Bounds) -> Self {
                 Self { $($field: $module::$name::new(bounds),)* }
@@ -102,24 +102,39 @@ macro_rules! all {
     };
 }
 
-all! {
-    single_authority: single_authority::SingleAuthority,
-    rising_tokens: rising_tokens::RisingTokens,
-    root_chain: root_chain::RootChain,
-    grant_condition: grant_condition::GrantCondition,
-    deadline: deadline::Deadlines,
-    one_session: one_session::OneSession,
-    adoption: adoption::Adoption,
-    whole_roots: whole_roots::WholeRoots,
-    rightful_writes: rightful_writes::RightfulWrites,
-    names: names::Names,
-    bounds: bounds::Bounded,
-    alternation: alternation::Alternation,
-    ownership_after_healing: ownership_after_healing::OwnershipAfterHealing,
-    no_idle_moves: no_idle_moves::NoIdleMoves,
-    prompt_start: prompt_start::PromptStart,
-    no_orphan: no_orphan::NoOrphan,
-    leader_exists: leader_exists::LeaderExists,
+several! {
+    /// All invariants of one world.
+    Invariants {
+        single_authority: single_authority::SingleAuthority,
+        rising_tokens: rising_tokens::RisingTokens,
+        root_chain: root_chain::RootChain,
+        grant_condition: grant_condition::GrantCondition,
+        deadline: deadline::Deadlines,
+        one_session: one_session::OneSession,
+        adoption: adoption::Adoption,
+        whole_roots: whole_roots::WholeRoots,
+        rightful_writes: rightful_writes::RightfulWrites,
+        names: names::Names,
+        bounds: bounds::Bounded,
+        alternation: alternation::Alternation,
+        ownership_after_healing: ownership_after_healing::OwnershipAfterHealing,
+        no_idle_moves: no_idle_moves::NoIdleMoves,
+        prompt_start: prompt_start::PromptStart,
+        no_orphan: no_orphan::NoOrphan,
+        leader_exists: leader_exists::LeaderExists,
+    }
+}
+
+several! {
+    /// The invariants that can be told by what members say of themselves,
+    /// where nobody sees what the store holds.
+    OwnershipInvariants {
+        single_authority: single_authority::SingleAuthority,
+        rising_tokens: rising_tokens::RisingTokens,
+        one_session: one_session::OneSession,
+        adoption: adoption::Adoption,
+        alternation: alternation::Alternation,
+    }
 }
 
 fn check<I: Invariant>(invariant: &mut I, seen: &Seen<'_>) -> Result<(), Broken> {

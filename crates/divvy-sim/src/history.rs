@@ -1,0 +1,334 @@
+//! What real members said that happened, held against the same invariants as
+//! simulated worlds.
+//!
+//! Members are on one machine, whose clock they share: that is what makes
+//! their words comparable.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use divvy_core::Moment;
+use divvy_core::leader::{SessionId, Version};
+use divvy_core::store::Token;
+
+use crate::fact::{Fact, Seen};
+use crate::invariants::{Bounds, Broken, OwnershipInvariants};
+use crate::ledger::Ledger;
+use crate::time::TrueTime;
+
+/// What a member said that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happened {
+    /// It called the start hook of a partition.
+    StartCalled(String, Token),
+    /// A start hook returned; whether it failed.
+    StartEnded(String, bool),
+    /// It called the stop hook of a partition.
+    StopCalled(String),
+    /// A stop hook returned.
+    StopEnded(String),
+    /// Its grants are current until then, as this worker in this session.
+    Deadline(Option<(String, SessionId)>, Option<Moment>),
+    /// It adopted a root.
+    Adopted(Option<SessionId>, Version),
+    /// It is gone; whether it ended in order.
+    Gone(bool),
+}
+
+/// Everything that several members said.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    said: Vec<(Moment, usize, Happened)>,
+}
+
+/// A member's hold of a partition.
+#[derive(Debug, Clone, Copy)]
+struct Hold {
+    since: Moment,
+    until: Moment,
+}
+
+impl History {
+    /// Adds what a member said. Members are numbered anew with every start.
+    pub fn add(&mut self, member: usize, at: Moment, happened: Happened) {
+        self.said.push((at, member, happened));
+    }
+
+    /// How much was said.
+    pub fn len(&self) -> usize {
+        self.said.len()
+    }
+
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        self.said.is_empty()
+    }
+
+    /// In order of time; of one moment, in the order that it was said in.
+    fn in_order(&self) -> Vec<&(Moment, usize, Happened)> {
+        let mut said: Vec<_> = self.said.iter().collect();
+        said.sort_by_key(|(at, ..)| *at);
+        said
+    }
+
+    /// Whether the invariants of ownership hold, for leases of this length.
+    pub fn check(&self, lease: Duration) -> Result<(), Broken> {
+        let members = self.said.iter().map(|(_, member, _)| member + 1);
+        let mut numbers = BTreeMap::new();
+        for (_, _, happened) in &self.said {
+            if let Some(name) = happened.partition() {
+                let next = numbers.len();
+                numbers.entry(name).or_insert(next);
+            }
+        }
+        let bounds = Bounds {
+            lease,
+            leader_lease: lease,
+            value_bytes_max: usize::MAX,
+            members_max: members.max().unwrap_or(0),
+            partitions_max: numbers.len(),
+            start_within: lease,
+            beat_within: lease,
+        };
+        let mut invariants = OwnershipInvariants::new(&bounds);
+        let ledger = Ledger::default();
+        for (at, member, happened) in self.in_order() {
+            let number = |name: &str| numbers[name];
+            let fact = happened.fact(*member, number);
+            let seen = Seen {
+                at: true_time(*at),
+                fact: &fact,
+                ledger: &ledger,
+            };
+            invariants.observe(&seen)?;
+        }
+        Ok(())
+    }
+
+    /// For how long partitions had two owners at once, added up.
+    pub fn two_owners(&self) -> Duration {
+        let mut holds = Holds::default();
+        for (at, member, happened) in self.in_order() {
+            match happened {
+                Happened::StartCalled(name, _) => {
+                    holds.running.insert((*member, name), *at);
+                }
+                Happened::StartEnded(name, true) | Happened::StopEnded(name) => {
+                    holds.end(*member, name, *at);
+                }
+                Happened::Deadline(_, Some(moment)) => {
+                    holds.until.insert(*member, *moment);
+                }
+                Happened::Deadline(_, None) | Happened::Gone(_) => holds.end_all(*member, *at),
+                Happened::StartEnded(_, false)
+                | Happened::StopCalled(_)
+                | Happened::Adopted(..) => {}
+            }
+        }
+        holds.ended.into_values().map(overlap).sum()
+    }
+}
+
+impl History {
+    /// How often two sessions had one stable id at the same time.
+    pub fn duplicate_ids(&self) -> usize {
+        let mut sessions: BTreeMap<(&str, SessionId), Hold> = BTreeMap::new();
+        let mut current: BTreeMap<usize, (&str, SessionId)> = BTreeMap::new();
+        for (at, member, happened) in self.in_order() {
+            let before = current.get(member).copied();
+            let now = match happened {
+                Happened::Deadline(Some((id, session)), Some(until)) => {
+                    let key = (id.as_str(), *session);
+                    let first = Hold {
+                        since: *at,
+                        until: *until,
+                    };
+                    sessions.entry(key).or_insert(first).until = *until;
+                    current.insert(*member, key);
+                    Some(key)
+                }
+                Happened::Deadline(..) | Happened::Gone(_) => current.remove(member).and(None),
+                _ => continue,
+            };
+            if let Some(ended) = before.filter(|before| Some(*before) != now)
+                && let Some(hold) = sessions.get_mut(&ended)
+            {
+                hold.until = hold.until.min(*at);
+            }
+        }
+        let mut by_id: BTreeMap<&str, Vec<Hold>> = BTreeMap::new();
+        for ((id, _), hold) in sessions {
+            by_id.entry(id).or_default().push(hold);
+        }
+        by_id.into_values().map(overlaps).sum()
+    }
+}
+
+/// How many holds begin before another has ended.
+fn overlaps(mut holds: Vec<Hold>) -> usize {
+    holds.sort_by_key(|hold| hold.since);
+    let mut reach = Moment::default();
+    let mut count = 0;
+    for hold in holds {
+        count += usize::from(hold.since < reach);
+        reach = reach.max(hold.until);
+    }
+    count
+}
+
+/// Who held what, as it becomes known.
+#[derive(Debug, Default)]
+struct Holds<'a> {
+    /// What runs where, and since when.
+    running: BTreeMap<(usize, &'a str), Moment>,
+    until: BTreeMap<usize, Moment>,
+    ended: BTreeMap<&'a str, Vec<Hold>>,
+}
+
+impl<'a> Holds<'a> {
+    fn end(&mut self, member: usize, name: &'a str, at: Moment) {
+        if let Some(since) = self.running.remove(&(member, name)) {
+            // Beyond its deadline nothing that it did counts.
+            let until = self.until.get(&member).map_or(at, |until| at.min(*until));
+            self.ended
+                .entry(name)
+                .or_default()
+                .push(Hold { since, until });
+        }
+    }
+
+    fn end_all(&mut self, member: usize, at: Moment) {
+        let mine = self.running.keys().filter(|(who, _)| *who == member);
+        for (_, name) in mine.copied().collect::<Vec<_>>() {
+            self.end(member, name, at);
+        }
+    }
+}
+
+/// For how long more than one hold at once lasts.
+fn overlap(mut holds: Vec<Hold>) -> Duration {
+    holds.sort_by_key(|hold| hold.since);
+    let mut total = Duration::ZERO;
+    let mut reach = Moment::default();
+    for hold in holds {
+        total += reach.min(hold.until).since(hold.since);
+        reach = reach.max(hold.until);
+    }
+    total
+}
+
+impl Happened {
+    fn partition(&self) -> Option<&str> {
+        match self {
+            Self::StartCalled(name, _)
+            | Self::StartEnded(name, _)
+            | Self::StopCalled(name)
+            | Self::StopEnded(name) => Some(name),
+            Self::Deadline(..) | Self::Adopted(..) | Self::Gone(_) => None,
+        }
+    }
+
+    fn fact(&self, member: usize, number: impl Fn(&str) -> usize) -> Fact<'_> {
+        match self {
+            Self::StartCalled(name, token) => Fact::StartCalled {
+                member,
+                partition: number(name),
+                name,
+                token: *token,
+            },
+            Self::StartEnded(name, failed) => Fact::StartEnded {
+                member,
+                partition: number(name),
+                failed: *failed,
+            },
+            Self::StopCalled(name) => Fact::StopCalled {
+                member,
+                partition: number(name),
+            },
+            Self::StopEnded(name) => Fact::StopEnded {
+                member,
+                partition: number(name),
+            },
+            Self::Deadline(identity, until) => Fact::Deadline {
+                member,
+                identity: identity
+                    .as_ref()
+                    .map(|(id, session)| (id.as_str(), *session)),
+                until: until.map(true_time),
+                until_local: *until,
+            },
+            Self::Adopted(session, version) => Fact::Adopted {
+                member,
+                session: *session,
+                version: *version,
+            },
+            Self::Gone(in_order) => Fact::Gone {
+                member,
+                in_order: *in_order,
+            },
+        }
+    }
+}
+
+fn true_time(moment: Moment) -> TrueTime {
+    let nanos = moment.to_origin().as_nanos();
+    TrueTime::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::from_origin(Duration::from_millis(ms))
+    }
+
+    fn two_owners(second_starts: u64) -> History {
+        let token = |number| Token::new(number).unwrap();
+        let identity = |id: &str, session| Some((id.to_owned(), SessionId(session)));
+        let mut history = History::default();
+        for member in 0..2_usize {
+            let deadline =
+                Happened::Deadline(identity(["a", "b"][member], member as u128), Some(at(1000)));
+            history.add(member, at(1), deadline);
+        }
+        history.add(0, at(10), Happened::StartCalled("p".into(), token(1)));
+        history.add(
+            1,
+            at(second_starts),
+            Happened::StartCalled("p".into(), token(2)),
+        );
+        history.add(0, at(50), Happened::StartEnded("p".into(), false));
+        history.add(0, at(60), Happened::StopCalled("p".into()));
+        history.add(0, at(100), Happened::StopEnded("p".into()));
+        history.add(1, at(500), Happened::Gone(false));
+        history
+    }
+
+    #[test]
+    fn two_sessions_of_one_id_are_counted_only_if_they_overlap() {
+        let session = |number, until| {
+            let identity = ("worker-0".to_owned(), SessionId(number));
+            Happened::Deadline(Some(identity), Some(at(until)))
+        };
+        let mut history = History::default();
+        history.add(0, at(1), session(1, 100));
+        history.add(0, at(50), session(1, 150));
+        history.add(0, at(60), Happened::Gone(false));
+        history.add(1, at(61), session(2, 200));
+        assert_eq!(history.duplicate_ids(), 0);
+        history.add(2, at(199), session(3, 300));
+        assert_eq!(history.duplicate_ids(), 1);
+    }
+
+    #[test]
+    fn a_second_owner_is_seen_and_its_time_is_counted() {
+        let lease = Duration::from_secs(1);
+        let sound = two_owners(101);
+        assert_eq!(sound.check(lease), Ok(()));
+        assert_eq!(sound.two_owners(), Duration::ZERO);
+        let broken = two_owners(70);
+        assert_eq!(broken.check(lease).unwrap_err().invariant, "I1");
+        assert_eq!(broken.two_owners(), Duration::from_millis(30));
+    }
+}
