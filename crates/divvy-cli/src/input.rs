@@ -2,16 +2,11 @@
 
 mod change;
 mod count;
-mod csv;
 mod file;
-mod json;
-mod list;
 mod option;
 mod partitions;
 mod previous;
-mod row;
 mod workers;
-mod yaml;
 
 pub(crate) use change::Change;
 pub(crate) use option::{band_width, strategy};

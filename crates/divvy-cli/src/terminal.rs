@@ -1,6 +1,8 @@
 //! What is known about the terminal: width, colour, and what is safe to print.
 
 use std::borrow::Cow;
+
+pub(crate) use divvy::listing::shortened;
 use std::env;
 use std::io::{self, IsTerminal as _};
 
@@ -106,30 +108,6 @@ pub(crate) fn message(text: &str) -> String {
 /// A value as a message repeats it.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
     shortened(text, EXCERPT_CHARS_MAX)
-}
-
-/// `text` with at most so many characters: where there are more, some in the
-/// middle are left out. Messages begin with what they are about and end with
-/// the rule.
-pub(crate) fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
-    let tail = chars_max / 3;
-    let head = chars_max.saturating_sub(tail + 1);
-    // Most texts are short enough, and no more is looked at of one that is not.
-    if text.char_indices().nth(chars_max).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let start = text
-        .char_indices()
-        .nth(head)
-        .map_or(text.len(), |(at, _)| at);
-    let end = match tail {
-        0 => text.len(),
-        tail => text
-            .char_indices()
-            .nth_back(tail - 1)
-            .map_or(0, |(at, _)| at),
-    };
-    Cow::Owned(format!("{}…{}", &text[..start], &text[end..]))
 }
 
 #[cfg(test)]

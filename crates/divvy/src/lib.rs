@@ -34,6 +34,7 @@
 
 pub use divvy_core::*;
 
+pub mod listing;
 pub mod store;
 
 /// The README's program is compiled and run as a test of this crate.

@@ -1,10 +1,10 @@
 //! `--workers N | ID[=WEIGHT],... | @FILE`.
 
+use divvy::listing::{Field, Row, Shape};
 use divvy::{Health, WORKERS_MAX, Worker, Workers};
 
 use super::count;
-use super::file::{Shape, Source};
-use super::row::{Field, Row};
+use super::file::Source;
 use crate::failure::Failure;
 
 /// Fields of a file of workers.

@@ -2,26 +2,27 @@
 
 use std::str::FromStr;
 
-use divvy::Invalid;
+use divvy_core::Invalid;
 
 /// A field that an entry may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) name: &'static str,
+pub struct Field {
+    /// What it is called.
+    pub name: &'static str,
     /// Whether its value is a name, which has to be text: a number could be
     /// written in several ways.
-    pub(super) is_name: bool,
+    pub is_name: bool,
 }
 
 impl Field {
     /// A field whose value is a name.
-    pub(super) const fn of_name(name: &'static str) -> Self {
+    pub const fn of_name(name: &'static str) -> Self {
         let is_name = true;
         Self { name, is_name }
     }
 
     /// A field whose value is a number or a truth value.
-    pub(super) const fn of_value(name: &'static str) -> Self {
+    pub const fn of_value(name: &'static str) -> Self {
         let is_name = false;
         Self { name, is_name }
     }
@@ -29,7 +30,7 @@ impl Field {
 
 /// The cells of an entry, one per known field.
 #[derive(Debug)]
-pub(super) struct Row<'a> {
+pub struct Row<'a> {
     fields: &'a [Field],
     cells: Vec<Option<String>>,
 }
@@ -56,18 +57,18 @@ impl<'a> Row<'a> {
     }
 
     /// The value of a field, where it has one.
-    pub(super) fn text(&self, field: usize) -> Option<&str> {
+    pub fn text(&self, field: usize) -> Option<&str> {
         self.cells[field].as_deref()
     }
 
     /// The value of a field that needs one.
-    pub(super) fn required(&self, field: usize) -> Result<&str, String> {
+    pub fn required(&self, field: usize) -> Result<&str, String> {
         self.text(field)
             .ok_or_else(|| self.breaks(field, "must not be empty"))
     }
 
     /// The value of a field as another type, where it has one.
-    pub(super) fn parsed<T: FromStr>(
+    pub fn parsed<T: FromStr>(
         &self,
         field: usize,
         rule: &'static str,
@@ -82,7 +83,7 @@ impl<'a> Row<'a> {
     }
 
     /// What to say of a field whose value breaks a rule.
-    pub(super) fn breaks(&self, field: usize, rule: &str) -> String {
+    pub fn breaks(&self, field: usize, rule: &str) -> String {
         let value = self.text(field).unwrap_or_default();
         Invalid::new(self.fields[field].name, value, rule).to_string()
     }

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeSeed as _;
 
-use super::file::Fault;
+use super::Fault;
 use super::list::{List, Reading};
 use super::row::{Field, Row};
 

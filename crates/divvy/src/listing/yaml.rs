@@ -1,14 +1,14 @@
 //! YAML lists, and what the library has to say of them in plain words.
 
-use divvy::{PARTITIONS_MAX, WORKERS_MAX};
+use divvy_core::{PARTITIONS_MAX, WORKERS_MAX};
 use serde::de::DeserializeSeed as _;
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::granit_parser::{Event, Parser};
 use serde_saphyr::{Error, MessageFormatter as _, Options, UserMessageFormatter};
 
-use super::file::{Fault, LIST_BYTES_MAX};
 use super::list::{List, ONE_VALUE, Reading, twice};
 use super::row::{Field, Row};
+use super::{Fault, LIST_BYTES_MAX};
 
 /// Parts of an entry that count: the map, its end, five fields and their
 /// values.

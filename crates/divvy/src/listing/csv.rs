@@ -2,9 +2,9 @@
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use super::file::Fault;
+use super::Fault;
+use super::excerpt;
 use super::row::{Field, Row, field_named, names};
-use crate::terminal;
 
 /// Most cells of a line: what the widest sheet of a spreadsheet has.
 const CELLS_MAX: usize = 16_384;
@@ -112,7 +112,7 @@ impl Columns {
                 name => Some(field_named("column", name, fields)?),
             };
             if field.is_some() && columns.contains(&field) {
-                let name = terminal::excerpt(name);
+                let name = excerpt(name);
                 return Err(format!("column '{name}' stands twice in the header"));
             }
             columns.push(field);
@@ -130,7 +130,7 @@ impl Columns {
                 Some(Some(field)) => row.set(*field, cell),
                 _ if cell.is_empty() => {}
                 _ => {
-                    let (number, cell) = (position + 1, terminal::excerpt(cell));
+                    let (number, cell) = (position + 1, excerpt(cell));
                     return Err(format!(
                         "cell {number} '{cell}': the header has no column for it"
                     ));

@@ -5,12 +5,12 @@
 
 use std::fmt;
 
-use divvy::Invalid;
+use divvy_core::Invalid;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::file::Fault;
+use super::Fault;
+use super::excerpt;
 use super::row::{Field, Row, field_named};
-use crate::terminal;
 
 /// What to say of a list or a map where a value should be.
 pub(super) const ONE_VALUE: &str = "must be one value, not several";
@@ -217,7 +217,7 @@ impl Visitor<'_> for Key<'_, '_> {
 
 /// What to say of a field that an entry has twice.
 pub(super) fn twice(name: &str) -> String {
-    format!("field '{}' stands twice", terminal::excerpt(name))
+    format!("field '{}' stands twice", excerpt(name))
 }
 
 /// The value of a field, which is read into a row.
