@@ -5,7 +5,9 @@
 //! workers and the strategies that bring them together, all of it pure and the
 //! same on every platform. See [`Strategy`] for the one trait, [`Assignment`]
 //! for its result, and [`KeySpace`] for the way from an application's keys to
-//! partitions. And it offers stores to coordinate through: see [`store`].
+//! partitions. It offers a [`manager`] that makes a process one of several
+//! workers, each with its own partitions, and stores for them to coordinate
+//! through: see [`store`].
 //!
 //! ```
 //! use divvy::{KeySpace, Partitions, Rendezvous, Strategy, Workers};
@@ -35,6 +37,7 @@
 pub use divvy_core::*;
 
 pub mod listing;
+pub mod manager;
 pub mod store;
 
 /// The README's program is compiled and run as a test of this crate.

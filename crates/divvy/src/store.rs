@@ -29,9 +29,9 @@
     allow(dead_code)
 )]
 
-mod backoff;
+pub(crate) mod backoff;
 mod bounds;
-mod clock;
+pub(crate) mod clock;
 mod connection;
 mod memory;
 mod notices;
@@ -80,6 +80,13 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Whether it is reached, as it changes. Whoever relies on watches or
     /// notices reads everything again when [`Connection::connects`] has grown.
     fn connection(&self) -> tokio::sync::watch::Receiver<Connection>;
+
+    /// Whether it can lose what it acknowledged, while those who use it live
+    /// on. Only where that is impossible, a very first start need not wait for
+    /// a lease that somebody forgotten might have.
+    fn forgets(&self) -> bool {
+        true
+    }
 }
 
 /// A key-value store with compare-and-set, bound to one cluster's keys.

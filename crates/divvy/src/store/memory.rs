@@ -80,6 +80,10 @@ impl Store for MemoryKeyValue {
     fn connection(&self) -> watch::Receiver<Connection> {
         self.shared.connection.subscribe()
     }
+
+    fn forgets(&self) -> bool {
+        false
+    }
 }
 
 #[async_trait]

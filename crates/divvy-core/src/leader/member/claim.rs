@@ -92,6 +92,11 @@ impl Member {
         }
     }
 
+    /// Whether an id is looked for and none is free.
+    pub fn is_out_of_ids(&self) -> bool {
+        self.is_claiming() && self.claim.reported
+    }
+
     fn waits_for_own(&self) -> bool {
         self.own_record_of_before().is_some()
     }

@@ -1,0 +1,161 @@
+//! Leader mode, as services embed it: workers claim stable ids, one of them
+//! leads and says who owns what, and each is told what to start and to stop.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
+//! use divvy::Partition;
+//! use divvy::manager::{Grant, HookError, Hooks, Manager, Settings, Shutdown, StaticSource};
+//! use divvy::store::MemoryKeyValue;
+//!
+//! struct Print;
+//!
+//! #[async_trait::async_trait]
+//! impl Hooks for Print {
+//!     async fn assigned(&self, partition: &Partition, grant: Grant) -> Result<(), HookError> {
+//!         println!("{partition} is mine, with token {}", grant.token().get());
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let source = StaticSource::shards(["orders"], 8)?;
+//! let manager = Manager::builder(MemoryKeyValue::new(), source)
+//!     .settings(Settings::fast())
+//!     .hooks(Print)
+//!     .start()
+//!     .await?;
+//! assert!(manager.worker_id().is_some_and(|id| id.starts_with("worker-")));
+//! manager.stop(Shutdown::Leave).await?;
+//! # Ok::<(), divvy::manager::ManagerError>(())
+//! # }).unwrap();
+//! ```
+//!
+//! What may be promised depends on the store, and ends where a process stalls
+//! between checking its [`Grant`] and acting: hand the token to the resource,
+//! and let it refuse lower ones.
+
+mod agent;
+mod builder;
+mod calls;
+mod discovery;
+mod driver;
+mod election;
+mod error;
+mod event;
+mod grant;
+mod hooks;
+mod measured;
+mod metrics;
+mod operations;
+mod retry;
+mod settings;
+mod source;
+mod startup;
+mod status;
+mod suspend;
+mod thread;
+mod watcher;
+
+pub use builder::{ManagerBuilder, StoreChoice};
+pub use divvy_core::leader::{
+    LeaderSettings, Lifecycle, Overdue, SessionId, Shutdown, State, Version,
+};
+pub use election::ElectionAgent;
+pub use error::{ManagerError, state_name};
+pub use event::{EventKind, ManagerEvent};
+pub use grant::Grant;
+pub use hooks::{HookError, Hooks, NoHooks};
+pub use metrics::Metrics;
+pub use retry::Retry;
+pub use settings::{Settings, parse_span};
+pub use source::{CommandSource, FileSource, PartitionSource, StaticSource};
+pub use status::{AssignedPartition, CurrentAssignment, Following, View};
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::sync::watch;
+
+use self::thread::Outcome;
+
+/// A worker of a cluster in leader mode, which runs. See [`View`], to which it
+/// derefs, for what it tells.
+///
+/// Dropping it leaves the cluster, in the way that the settings say, without
+/// waiting for that: within `shutdown_timeout` its thread ends by itself, if
+/// the process lives that long. [`Manager::stop`] waits.
+#[derive(Debug)]
+pub struct Manager {
+    view: View,
+    stop: watch::Sender<Option<Shutdown>>,
+    ended: watch::Receiver<Outcome>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Manager {
+    /// A manager in the making, over a store and a source of partitions.
+    pub fn builder(store: impl Into<StoreChoice>, source: impl PartitionSource) -> ManagerBuilder {
+        ManagerBuilder::new(store.into(), Arc::new(source))
+    }
+
+    fn new(
+        view: View,
+        stop: watch::Sender<Option<Shutdown>>,
+        ended: watch::Receiver<Outcome>,
+        thread: JoinHandle<()>,
+    ) -> Self {
+        Self {
+            view,
+            stop,
+            ended,
+            thread: Some(thread),
+        }
+    }
+
+    /// Stops all work, says so to the others, and ends: within
+    /// `shutdown_timeout`, and with nothing left behind. Where hooks do not
+    /// return within it, `overdue` decides; where the store is not reached,
+    /// others wait for the lease to end, which is an error here.
+    pub async fn stop(self, how: Shutdown) -> Result<(), ManagerError> {
+        self.stop.send_replace(Some(how));
+        self.ending().await
+    }
+
+    /// A look at it, which can be kept.
+    pub fn view(&self) -> View {
+        self.view.clone()
+    }
+
+    /// Why it ended.
+    async fn wait_for_end(self) -> ManagerError {
+        let done = || ManagerError::Ended("it was stopped".into());
+        self.ending().await.err().unwrap_or_else(done)
+    }
+
+    async fn ending(mut self) -> Result<(), ManagerError> {
+        let ended = self.ended.wait_for(Option::is_some).await;
+        let outcome = match ended {
+            Ok(outcome) => outcome.clone().expect("it was waited for"),
+            Err(_gone) => Err(ManagerError::Ended("its thread is gone".into())),
+        };
+        if let Some(thread) = self.thread.take() {
+            // It has said its last word: this takes no time.
+            let _panicked = thread.join();
+        }
+        outcome
+    }
+}
+
+impl Deref for Manager {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
+    }
+}
+
+/// Now, on the clock of a manager's events: all processes of this machine share
+/// it, nobody can set it, and it counts the time of a suspend.
+pub fn now() -> divvy_core::Moment {
+    crate::store::clock::boottime()
+}

@@ -1,0 +1,168 @@
+//! Making and starting a manager.
+
+use std::sync::Arc;
+
+use divvy_core::Strategy;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use super::Manager;
+use super::election::ElectionAgent;
+use super::error::ManagerError;
+use super::event::{Events, ManagerEvent};
+use super::hooks::{Hooks, NoHooks};
+use super::settings::Settings;
+use super::source::PartitionSource;
+use super::status::{Status, View};
+use super::thread::{Orders, begin};
+use crate::store::{KeyValue, MemoryKeyValue, StoreSettings, StoreUrl};
+
+/// The store of a manager: one that is open, or an address.
+///
+/// An open store does its work on the runtime that it was opened on. One that
+/// is given by its address is opened on the manager's own thread: then an
+/// application that blocks its runtime cannot hold up heartbeats.
+#[derive(Debug, Clone)]
+pub enum StoreChoice {
+    /// This one.
+    Open(Arc<dyn KeyValue>),
+    /// The one at this address.
+    At(StoreUrl, Box<StoreSettings>),
+}
+
+impl From<Arc<dyn KeyValue>> for StoreChoice {
+    fn from(store: Arc<dyn KeyValue>) -> Self {
+        Self::Open(store)
+    }
+}
+
+impl From<MemoryKeyValue> for StoreChoice {
+    fn from(store: MemoryKeyValue) -> Self {
+        Self::Open(Arc::new(store))
+    }
+}
+
+impl From<(StoreUrl, StoreSettings)> for StoreChoice {
+    fn from((url, settings): (StoreUrl, StoreSettings)) -> Self {
+        Self::At(url, Box::new(settings))
+    }
+}
+
+/// A manager in the making. Starting it consumes it.
+#[must_use = "nothing happens before it is started"]
+pub struct ManagerBuilder {
+    store: StoreChoice,
+    source: Arc<dyn PartitionSource>,
+    settings: Settings,
+    strategy: Option<Arc<dyn Strategy>>,
+    hooks: Arc<dyn Hooks>,
+    agent: Option<Arc<dyn ElectionAgent>>,
+    events: Option<mpsc::Sender<ManagerEvent>>,
+}
+
+impl ManagerBuilder {
+    pub(super) fn new(store: StoreChoice, source: Arc<dyn PartitionSource>) -> Self {
+        Self {
+            store,
+            source,
+            settings: Settings::default(),
+            strategy: None,
+            hooks: Arc::new(NoHooks),
+            agent: None,
+            events: None,
+        }
+    }
+
+    /// With these settings, in place of the default ones.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// With this strategy, in place of the one that the settings name.
+    pub fn strategy(mut self, strategy: impl Strategy + 'static) -> Self {
+        self.strategy = Some(Arc::new(strategy));
+        self
+    }
+
+    /// With these hooks.
+    pub fn hooks(mut self, hooks: impl Hooks) -> Self {
+        self.hooks = Arc::new(hooks);
+        self
+    }
+
+    /// With an agent that decides who may lead, in place of the store.
+    pub fn election_agent(mut self, agent: impl ElectionAgent) -> Self {
+        self.agent = Some(Arc::new(agent));
+        self
+    }
+
+    /// Tells `listener` everything that happens. What it does not take in time
+    /// is lost.
+    pub fn events(mut self, listener: mpsc::Sender<ManagerEvent>) -> Self {
+        self.events = Some(listener);
+        self
+    }
+
+    /// Whether all settings are inside their bounds and fit together.
+    pub fn check(&self) -> Result<(), ManagerError> {
+        Ok(self.settings.check()?)
+    }
+
+    /// Claims a stable id, takes part in the election and waits for the first
+    /// assignment, for at most `startup_timeout`, open windows not counted.
+    ///
+    /// A start that fails, or whose future is dropped, leaves nothing behind.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime: hooks and the source run on it.
+    pub async fn start(self) -> Result<Manager, ManagerError> {
+        self.start_with(|_view| ()).await
+    }
+
+    /// The same; `look` is first given a view of what begins, to follow it
+    /// while it starts.
+    pub async fn start_with(self, look: impl FnOnce(View)) -> Result<Manager, ManagerError> {
+        self.check()?;
+        let strategy = match self.strategy {
+            Some(strategy) => strategy,
+            None => Arc::from(self.settings.strategy.build()?),
+        };
+        let (status, refreshes) = Status::new(self.settings.description()?);
+        look(View {
+            status: Arc::clone(&status),
+        });
+        let orders = Orders {
+            store: self.store,
+            source: self.source,
+            strategy,
+            hooks: self.hooks,
+            agent: self.agent,
+            instance: self.settings.instance()?,
+            settings: self.settings,
+            runtime: Handle::current(),
+            status,
+            refreshes,
+            events: Events::to(self.events),
+        };
+        let (manager, started) = begin(orders)?;
+        match started.await {
+            Ok(Ok(())) => Ok(manager),
+            Ok(Err(error)) => {
+                manager.wait_for_end().await;
+                Err(error)
+            }
+            Err(_gone) => Err(manager.wait_for_end().await),
+        }
+    }
+}
+
+impl std::fmt::Debug for ManagerBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ManagerBuilder")
+            .field("store", &self.store)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,393 @@
+//! Calling hooks: on the application's runtime, watched from the driver's.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use divvy_core::Partition;
+use divvy_core::leader::{Event, HookEnd, HookId, State};
+use divvy_core::store::Token;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::time::{Instant, timeout, timeout_at};
+use tracing::{Instrument as _, Span};
+
+use super::driver::Input;
+use super::error::ManagerError;
+use super::grant::{Authority, Grant};
+use super::hooks::{HookError, Hooks};
+use super::status::Status;
+
+/// Calls that wait for the ones before them; beyond, those that only tell are
+/// left out.
+const WAITING_MAX: usize = 1024;
+
+type Called<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Calls hooks, and tells the driver how each ended.
+pub(super) struct Calls {
+    hooks: Arc<dyn Hooks>,
+    runtime: Handle,
+    permits: Arc<Semaphore>,
+    authority: Arc<Authority>,
+    driver: mpsc::Sender<Input>,
+    status: Arc<Status>,
+    limits: Limits,
+    running: JoinSet<()>,
+    grants: HashMap<Box<str>, Grant>,
+    serial: mpsc::UnboundedSender<Serial>,
+    waiting: Arc<AtomicUsize>,
+    line: JoinHandle<()>,
+    batch: Batch,
+}
+
+/// How long hooks may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) concurrency: usize,
+    pub(super) start: Duration,
+    pub(super) stop: Duration,
+}
+
+/// A call that waits for those before it.
+enum Serial {
+    AssignmentChanged {
+        added: Vec<Partition>,
+        removed: Vec<Partition>,
+        /// Dropped when it has returned.
+        _done: watch::Sender<()>,
+    },
+    StateChanged(State, State),
+    LeadershipChanged(bool),
+    Error(ManagerError),
+}
+
+/// What is started and stopped by one step of the machine.
+struct Batch {
+    added: Vec<Partition>,
+    removed: Vec<Partition>,
+    done: watch::Sender<()>,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self {
+            added: Vec::new(),
+            removed: Vec::new(),
+            done: watch::Sender::new(()),
+        }
+    }
+}
+
+impl Calls {
+    pub(super) fn new(
+        hooks: Arc<dyn Hooks>,
+        runtime: Handle,
+        limits: Limits,
+        authority: Arc<Authority>,
+        driver: mpsc::Sender<Input>,
+        status: Arc<Status>,
+    ) -> Self {
+        let (serial, calls) = mpsc::unbounded_channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let line = Line {
+            hooks: Arc::clone(&hooks),
+            runtime: runtime.clone(),
+            limit: limits.stop,
+            waiting: Arc::clone(&waiting),
+            driver: driver.clone(),
+        };
+        Self {
+            hooks,
+            runtime,
+            permits: Arc::new(Semaphore::new(limits.concurrency)),
+            authority,
+            driver,
+            status,
+            limits,
+            running: JoinSet::new(),
+            grants: HashMap::new(),
+            serial,
+            waiting,
+            line: tokio::spawn(line.run(calls)),
+            batch: Batch::default(),
+        }
+    }
+
+    pub(super) fn start(&mut self, id: HookId, partition: Partition, token: Token) {
+        let grant = Grant::new(partition.clone(), token, &self.authority);
+        self.grants.insert(partition.as_str().into(), grant.clone());
+        self.batch.added.push(partition.clone());
+        let (hooks, called) = (Arc::clone(&self.hooks), partition.clone());
+        let failed = grant.clone();
+        let call: Called<Result<(), HookError>> =
+            Box::pin(async move { hooks.assigned(&called, grant).await });
+        let span = self.span("assigned", &partition, Some(token));
+        let until = Instant::now() + self.limits.start;
+        let call = self.supervised("assigned", partition, call.instrument(span), until);
+        let begun = Instant::now();
+        let (driver, status) = (self.driver.clone(), Arc::clone(&self.status));
+        self.running.spawn(async move {
+            let end = call.await;
+            if end == HookEnd::Failed {
+                failed.end();
+            }
+            let took = begun.elapsed().as_secs_f64();
+            status.metrics.start_seconds.observe(took);
+            // The driver is gone only when nobody waits for an answer.
+            let _gone = driver.send(Input::Event(Event::HookEnded(id, end))).await;
+        });
+    }
+
+    pub(super) fn stop(&mut self, id: HookId, partition: Partition, within: Duration) {
+        let grant = self.grants.remove(partition.as_str());
+        if let Some(grant) = &grant {
+            grant.revoke();
+        }
+        self.batch.removed.push(partition.clone());
+        let (hooks, called) = (Arc::clone(&self.hooks), partition.clone());
+        let call: Called<Result<(), HookError>> =
+            Box::pin(async move { hooks.revoked(&called).await });
+        let span = self.span("revoked", &partition, grant.as_ref().map(Grant::token));
+        let until = Instant::now() + within;
+        let call = self.supervised("revoked", partition, call.instrument(span), until);
+        let begun = Instant::now();
+        let (driver, status) = (self.driver.clone(), Arc::clone(&self.status));
+        self.running.spawn(async move {
+            let end = call.await;
+            if let Some(grant) = grant {
+                grant.end();
+            }
+            let took = begun.elapsed().as_secs_f64();
+            status.metrics.stop_seconds.observe(took);
+            let _gone = driver.send(Input::Event(Event::HookEnded(id, end))).await;
+        });
+    }
+
+    /// The step of the machine is done: what it started and stopped becomes
+    /// one call. Whether there was anything.
+    pub(super) fn finish_batch(&mut self) -> bool {
+        while self.running.try_join_next().is_some() {}
+        if self.batch.added.is_empty() && self.batch.removed.is_empty() {
+            return false;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        self.enqueue(Serial::AssignmentChanged {
+            added: batch.added,
+            removed: batch.removed,
+            _done: batch.done,
+        });
+        true
+    }
+
+    pub(super) fn state_changed(&self, from: State, to: State) {
+        self.tell(Serial::StateChanged(from, to));
+    }
+
+    pub(super) fn leadership_changed(&self, is_leader: bool) {
+        self.tell(Serial::LeadershipChanged(is_leader));
+    }
+
+    pub(super) fn error(&self, error: ManagerError) {
+        tracing::warn!("{error}");
+        self.tell(Serial::Error(error));
+    }
+
+    /// A call that may be left out, should those before it hang.
+    fn tell(&self, call: Serial) {
+        if self.waiting.load(Ordering::Relaxed) < WAITING_MAX {
+            self.enqueue(call);
+        } else {
+            let lost = &self.status.metrics.calls_lost;
+            lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn enqueue(&self, call: Serial) {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        // The line ends only when this does.
+        let _ended = self.serial.send(call);
+    }
+
+    /// The last calls are made, for at most `limit`; whatever still runs then
+    /// is dropped.
+    pub(super) async fn end(self, limit: Duration) {
+        let Self {
+            serial,
+            mut line,
+            mut running,
+            grants,
+            ..
+        } = self;
+        for grant in grants.values() {
+            grant.end();
+        }
+        drop(serial);
+        if timeout(limit, &mut line).await.is_err() {
+            line.abort();
+        }
+        running.shutdown().await;
+    }
+
+    fn span(&self, hook: &'static str, partition: &Partition, token: Option<Token>) -> Span {
+        let worker = self.status.worker_id.borrow().clone();
+        let version = self.status.assignment.borrow().version;
+        let version = version.map(|version| version.to_string());
+        tracing::info_span!(
+            "hook",
+            hook,
+            worker = worker.as_deref(),
+            version,
+            partition = partition.as_str(),
+            token = token.map(Token::get),
+        )
+    }
+
+    /// A call that waits for its turn, and gives its place to others when it
+    /// is overdue. It is over when the batch that it belongs to is told, too.
+    fn supervised<F>(
+        &self,
+        hook: &'static str,
+        partition: Partition,
+        call: F,
+        until: Instant,
+    ) -> impl Future<Output = HookEnd> + Send + use<F>
+    where
+        F: Future<Output = Result<(), HookError>> + Send + 'static,
+    {
+        let (permits, runtime) = (Arc::clone(&self.permits), self.runtime.clone());
+        let (driver, mut told) = (self.driver.clone(), self.batch.done.subscribe());
+        async move {
+            // Who waits longer than it may goes ahead: others hang.
+            let permit = timeout_at(until, permits.acquire_owned()).await;
+            let mut called = Aborting(runtime.spawn(call));
+            let ended = match timeout_at(until, &mut called).await {
+                Ok(ended) => ended,
+                Err(_elapsed) => {
+                    drop(permit);
+                    (&mut called).await
+                }
+            };
+            let message = match ended {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(error) if error.is_panic() => Some(panic_text(error.into_panic().as_ref())),
+                Err(_cancelled) => Some("the runtime has ended".to_owned()),
+            };
+            // The sender is dropped when the call has returned.
+            while told.changed().await.is_ok() {}
+            let Some(message) = message else {
+                return HookEnd::Done;
+            };
+            let error = ManagerError::Hook {
+                hook,
+                partition: Some(partition),
+                message: message.into(),
+            };
+            let _gone = driver.send(Input::Problem(error)).await;
+            HookEnd::Failed
+        }
+    }
+}
+
+/// A task that ends with whoever waits for it.
+pub(super) struct Aborting<T>(pub(super) JoinHandle<T>);
+
+impl<T> Future for Aborting<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl<T> Drop for Aborting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Makes calls one after another.
+struct Line {
+    hooks: Arc<dyn Hooks>,
+    runtime: Handle,
+    limit: Duration,
+    waiting: Arc<AtomicUsize>,
+    driver: mpsc::Sender<Input>,
+}
+
+impl Line {
+    async fn run(self, mut calls: mpsc::UnboundedReceiver<Serial>) {
+        while let Some(call) = calls.recv().await {
+            self.make(call).await;
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    async fn make(&self, call: Serial) {
+        let hooks = Arc::clone(&self.hooks);
+        let (name, is_bounded) = match &call {
+            Serial::AssignmentChanged { .. } => ("assignment_changed", false),
+            Serial::StateChanged(..) => ("state_changed", true),
+            Serial::LeadershipChanged(_) => ("leadership_changed", true),
+            Serial::Error(_) => ("error", true),
+        };
+        let made: Called<Result<(), HookError>> = Box::pin(async move {
+            match call {
+                Serial::AssignmentChanged {
+                    added,
+                    removed,
+                    _done,
+                } => hooks.assignment_changed(&added, &removed).await?,
+                Serial::StateChanged(from, to) => hooks.state_changed(from, to).await,
+                Serial::LeadershipChanged(is_leader) => hooks.leadership_changed(is_leader).await,
+                Serial::Error(error) => hooks.error(&error).await,
+            }
+            Ok(())
+        });
+        let span = tracing::info_span!("hook", hook = name);
+        let mut called = Aborting(self.runtime.spawn(made.instrument(span)));
+        let ended = match timeout(self.limit, &mut called).await {
+            Ok(ended) => ended,
+            Err(_elapsed) => {
+                tracing::warn!("hook {name} takes longer than {:?}", self.limit);
+                if is_bounded {
+                    called.0.abort();
+                }
+                // Calls never overlap: also what is ended has to have ended.
+                (&mut called).await
+            }
+        };
+        let message = match ended {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(error) if error.is_panic() => panic_text(error.into_panic().as_ref()),
+            Err(_cancelled) => "it was ended".to_owned(),
+        };
+        let error = ManagerError::Hook {
+            hook: name,
+            partition: None,
+            message: message.into(),
+        };
+        // A failure of the hook for errors must not come back to it.
+        let input = match name {
+            "error" => Input::HookFailed(error),
+            _ => Input::Problem(error),
+        };
+        // Never waited for: the driver may be waiting for this.
+        let _full = self.driver.try_send(input);
+    }
+}
+
+/// What a panic said.
+pub(super) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("without a message"))
+}

@@ -1,0 +1,371 @@
+//! The driver: does what the machine asks for, on a thread of its own, and
+//! decides nothing.
+
+mod link;
+mod report;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use divvy_core::leader::{
+    Action, Clock, Event, HookEnd, HookId, LeaderSettings, Member, OperationId, Reply, Shutdown,
+    Watched,
+};
+use divvy_core::store::{Incarnation, StoreError};
+use divvy_core::{Moment, Partition};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::sleep;
+
+use super::agent::Agent;
+use super::calls::Calls;
+use super::discovery::Discovery;
+use super::error::ManagerError;
+use super::event::{EventKind, Events};
+use super::grant::Authority;
+use super::startup::Startup;
+use super::status::Status;
+use super::suspend::Suspends;
+use crate::store::clock::{boottime, unix_ms};
+use crate::store::{Connection, KeyValue};
+
+/// What waits for the driver; tasks beyond that wait themselves.
+pub(super) const INPUTS_MAX: usize = 1024;
+/// The driver looks at its clocks at least this often, to notice a suspend.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// The life of the store is asked for every so many polls of the root: one
+/// that is deleted and made anew may not cost a connection.
+const LIFE_POLLS: u32 = 4;
+
+/// What tasks tell the driver.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// For the machine.
+    Event(Event),
+    /// An operation on the store came to an end.
+    Answered(OperationId, Reply, Option<StoreError>),
+    /// The life of the store, at this number of connects.
+    Life(Incarnation, u64),
+    /// Something of the store may have been missed.
+    Doubt,
+    /// The store does not do what it should.
+    Trouble(StoreError),
+    /// The source of partitions may have others.
+    SourceChanged,
+    /// Something for the hook for errors.
+    Problem(ManagerError),
+    /// The hook for errors itself failed.
+    HookFailed(ManagerError),
+}
+
+/// What a driver is made of.
+pub(super) struct Parts {
+    pub(super) member: Member,
+    pub(super) settings: LeaderSettings,
+    pub(super) store: Arc<dyn KeyValue>,
+    pub(super) status: Arc<Status>,
+    pub(super) authority: Arc<Authority>,
+    pub(super) calls: Calls,
+    pub(super) discovery: Discovery,
+    pub(super) agent: Option<Agent>,
+    pub(super) inputs: mpsc::Receiver<Input>,
+    pub(super) driver: mpsc::Sender<Input>,
+    pub(super) refreshes: mpsc::Receiver<()>,
+    pub(super) stop: watch::Receiver<Option<Shutdown>>,
+    pub(super) default_shutdown: Shutdown,
+    pub(super) startup: Startup,
+    pub(super) events: Events,
+}
+
+pub(super) struct Driver {
+    parts: Parts,
+    connection: watch::Receiver<Connection>,
+    description: watch::Receiver<divvy_core::leader::SelfDescription>,
+    tasks: JoinSet<()>,
+    watches: Vec<(Watched, AbortHandle)>,
+    /// Writes of the own record that are under way, and of the log of moves.
+    writes: Vec<(OperationId, Write)>,
+    /// Hooks that run: of which partition, and whether they start it.
+    hooks: HashMap<HookId, (Partition, bool)>,
+    life_asked: Option<AbortHandle>,
+    life_due: Moment,
+    suspends: Suspends,
+    state_since: Moment,
+    stopped_at: Option<Moment>,
+    moves_told: Option<String>,
+    last_trouble: Option<StoreError>,
+    is_over: bool,
+}
+
+enum Write {
+    Heartbeat,
+    Moves(Arc<[u8]>),
+}
+
+impl Driver {
+    pub(super) fn new(parts: Parts) -> Self {
+        let now = boottime();
+        Self {
+            connection: parts.store.connection(),
+            description: parts.status.description.subscribe(),
+            tasks: JoinSet::new(),
+            watches: Vec::new(),
+            writes: Vec::new(),
+            hooks: HashMap::new(),
+            life_asked: None,
+            life_due: now,
+            suspends: Suspends::default(),
+            state_since: now,
+            stopped_at: None,
+            moves_told: None,
+            last_trouble: None,
+            is_over: false,
+            parts,
+        }
+    }
+
+    /// Runs until the member has ended, and says how that went.
+    pub(super) async fn run(mut self) -> Result<(), ManagerError> {
+        self.tell(Event::Start);
+        self.ask_life();
+        let following = self.parts.discovery.follow(self.parts.driver.clone());
+        self.tasks.spawn(following);
+        while !self.is_over {
+            self.step().await;
+            while self.tasks.try_join_next().is_some() {}
+        }
+        self.tasks.shutdown().await;
+        let limit = self.parts.settings.shutdown_timeout;
+        let late = self
+            .stopped_at
+            .is_some_and(|since| boottime().since(since) >= limit);
+        self.show();
+        let last_calls = self.parts.settings.stop_deadline.min(limit);
+        self.parts.calls.end(last_calls).await;
+        self.parts.events.tell(|| EventKind::Ended);
+        self.parts.startup.ended();
+        match late {
+            true => Err(ManagerError::StopTimedOut { limit }),
+            false => Ok(()),
+        }
+    }
+
+    async fn step(&mut self) {
+        let now = boottime();
+        let wake = self.parts.member.next_wake();
+        let wait = wake.map_or(LOOK_INTERVAL, |at| at.since(now).min(LOOK_INTERVAL));
+        tokio::select! {
+            biased;
+            changed = self.parts.stop.changed(), if self.stopped_at.is_none() => {
+                // Whoever drops the manager wants it to leave.
+                let how = changed.ok().and_then(|()| *self.parts.stop.borrow());
+                self.stop(how.unwrap_or(self.parts.default_shutdown));
+            }
+            Some(input) = self.parts.inputs.recv() => self.take(input),
+            () = sleep(wait) => self.wake(),
+            Ok(()) = self.connection.changed() => self.connection_changed(),
+            Ok(()) = self.description.changed() => {
+                let description = self.description.borrow_and_update().clone();
+                self.tell(Event::Described(description));
+            }
+            Some(()) = self.parts.refreshes.recv() => self.tell(Event::RefreshRequested),
+        }
+        self.watch_start();
+    }
+
+    fn take(&mut self, input: Input) {
+        match input {
+            Input::Event(event) => {
+                match &event {
+                    Event::Partitions(_) => self.parts.discovery.answered(),
+                    Event::HookEnded(id, end) => self.hook_ended(*id, *end),
+                    _ => {}
+                }
+                self.tell(event);
+            }
+            Input::Answered(id, reply, error) => self.answered(id, reply, error),
+            Input::Life(incarnation, connects) => {
+                self.life_asked = None;
+                if self.connection.borrow().connects != connects {
+                    // It was asked of a connection that is gone.
+                    return self.ask_life();
+                }
+                let patience = self.parts.settings.root_poll_interval * LIFE_POLLS;
+                self.life_due = boottime() + patience;
+                self.tell(Event::Connected(incarnation));
+            }
+            Input::Doubt => {
+                self.tell(Event::Missed);
+                self.ask_life();
+            }
+            Input::Trouble(error) => self.trouble(error),
+            Input::Problem(error) => {
+                self.count_hook(&error);
+                self.problem(error);
+            }
+            Input::SourceChanged => {
+                // Whoever begins to lead reads the source anyway.
+                if self.parts.member.is_leader() {
+                    self.tell(Event::RefreshRequested);
+                }
+            }
+            Input::HookFailed(error) => {
+                self.count_hook(&error);
+                tracing::warn!("{error}");
+            }
+        }
+    }
+
+    fn hook_ended(&mut self, id: HookId, end: HookEnd) {
+        let Some((partition, is_start)) = self.hooks.remove(&id) else {
+            return;
+        };
+        let failed = end == HookEnd::Failed;
+        self.parts.events.tell(|| match is_start {
+            true => EventKind::Started { partition, failed },
+            false => EventKind::Stopped { partition },
+        });
+    }
+
+    fn count_hook(&self, error: &ManagerError) {
+        if matches!(error, ManagerError::Hook { .. }) {
+            let failures = &self.parts.status.metrics.hook_failures;
+            failures.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn stop(&mut self, how: Shutdown) {
+        if self.stopped_at.is_none() {
+            self.stopped_at = Some(boottime());
+            self.tell(Event::Stop(how));
+        }
+    }
+
+    /// A start that takes too long is over, and leaves nothing behind.
+    fn watch_start(&mut self) {
+        let parts = &mut self.parts;
+        let failed = parts
+            .startup
+            .look(boottime(), &parts.member, &parts.settings, || {
+                self.last_trouble.clone()
+            });
+        if failed && self.stopped_at.is_none() {
+            self.stop(Shutdown::Leave);
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let clock = self.clock();
+        self.parts.member.handle(clock, event);
+        self.act();
+    }
+
+    fn wake(&mut self) {
+        let clock = self.clock();
+        self.parts.member.wake(clock);
+        if clock.now >= self.life_due {
+            self.ask_life();
+        }
+        self.act();
+    }
+
+    /// The clocks now. Whatever is told after a suspend, is told after that.
+    fn clock(&mut self) -> Clock {
+        let is_suspended = self.suspends.look();
+        let clock = Clock {
+            now: boottime(),
+            unix_ms: unix_ms(),
+        };
+        if is_suspended {
+            tracing::warn!("the machine was suspended");
+            self.parts.member.handle(clock, Event::Suspended);
+        }
+        clock
+    }
+
+    /// Does everything that the machine wants done.
+    fn act(&mut self) {
+        let mut shown = false;
+        while let Some(action) = self.parts.member.next_action() {
+            shown |= matches!(action, Action::Report(_));
+            self.act_on(action);
+        }
+        let has_changed = self.parts.calls.finish_batch();
+        if has_changed {
+            let changes = &self.parts.status.metrics.assignment_changes;
+            changes.fetch_add(1, Ordering::Relaxed);
+        }
+        if has_changed || shown {
+            self.show();
+        }
+    }
+
+    fn act_on(&mut self, action: Action) {
+        match action {
+            Action::Store {
+                id,
+                operation,
+                timeout,
+            } => self.operate(id, operation, timeout),
+            Action::Watch(keys) => self.watch(&keys),
+            Action::ListPartitions => {
+                if let Some(listing) = self.parts.discovery.ask(&self.parts.driver) {
+                    self.tasks.spawn(listing);
+                }
+            }
+            Action::StartPartition {
+                id,
+                partition,
+                token,
+            } => {
+                self.hooks.insert(id, (partition.clone(), true));
+                self.parts.events.tell(|| EventKind::Assigned {
+                    partition: partition.clone(),
+                    token,
+                });
+                self.parts.calls.start(id, partition, token);
+            }
+            Action::StopPartition {
+                id,
+                partition,
+                deadline,
+            } => {
+                self.hooks.insert(id, (partition.clone(), false));
+                self.parts.events.tell(|| EventKind::Revoked {
+                    partition: partition.clone(),
+                });
+                let within = deadline.since(boottime());
+                self.parts.calls.stop(id, partition, within);
+            }
+            Action::Deadline(until) => self.deadline(until),
+            Action::RequestLeadership => {
+                let worker = self.parts.member.worker_id().map(Arc::from);
+                if let (Some(agent), Some(worker)) = (&mut self.parts.agent, worker) {
+                    self.tasks.spawn(agent.request(worker));
+                }
+            }
+            Action::ReleaseLeadership => {
+                if let Some(agent) = &mut self.parts.agent {
+                    self.tasks.spawn(agent.release());
+                }
+            }
+            Action::Abort(why) => abort(&self.parts.authority, &why),
+            Action::Report(report) => self.report(report),
+            Action::Ended => {
+                self.parts.authority.set(None);
+                self.is_over = true;
+            }
+        }
+    }
+}
+
+/// Work that cannot be stopped may go on, and nothing else would end it.
+fn abort(authority: &Authority, why: &str) -> ! {
+    authority.set(None);
+    tracing::error!("ending the process: {why}");
+    // Also where nobody listens to the log.
+    eprintln!("divvy: ending the process: {why}");
+    std::process::abort();
+}

@@ -1,0 +1,152 @@
+//! What the driver shows of what the machine says.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use divvy_core::Moment;
+use divvy_core::leader::{Report, State};
+
+use super::Driver;
+use crate::manager::error::ManagerError;
+use crate::manager::event::EventKind;
+use crate::manager::status::{AssignedPartition, CurrentAssignment};
+use crate::store::clock::boottime;
+
+impl Driver {
+    pub(super) fn report(&mut self, report: Report) {
+        let metrics = &self.parts.status.metrics;
+        match report {
+            Report::State { from, to } => {
+                let now = boottime();
+                let after = now.since(std::mem::replace(&mut self.state_since, now));
+                metrics.state_changed(from, to, after);
+                self.parts.status.state.send_replace(to);
+                self.parts
+                    .events
+                    .tell(|| EventKind::StateChanged { from, to });
+                self.parts.calls.state_changed(from, to);
+            }
+            Report::Claimed(worker) => {
+                tracing::info!(%worker, "claimed a stable id");
+                self.parts.events.tell(|| EventKind::Claimed { worker });
+            }
+            Report::SessionEnded(why) => {
+                tracing::warn!(%why, "the session is over");
+                let text = format!("the session is over: {why}");
+                self.parts.events.tell(|| EventKind::SessionEnded { why });
+                self.parts.calls.error(ManagerError::Problem(text.into()));
+            }
+            Report::Leading(epoch) => {
+                tracing::info!(epoch, "leads");
+                self.lead(true);
+            }
+            Report::LeadingEnded(why) => {
+                tracing::info!(%why, "leads no more");
+                self.lead(false);
+            }
+            Report::Adopted { version, lifecycle } => {
+                tracing::debug!(%version, ?lifecycle, "adopted an assignment");
+                let session = self.parts.member.session();
+                self.parts.events.tell(|| EventKind::Adopted {
+                    session,
+                    version,
+                    lifecycle,
+                });
+            }
+            Report::Committed {
+                version,
+                granted,
+                revoked,
+            } => {
+                tracing::info!(%version, granted, revoked, "committed an assignment");
+                self.parts.events.tell(|| EventKind::Committed {
+                    version,
+                    granted,
+                    revoked,
+                });
+                let (granted, revoked) = (u64::from(granted), u64::from(revoked));
+                metrics.grants.fetch_add(granted, Ordering::Relaxed);
+                metrics.revocations.fetch_add(revoked, Ordering::Relaxed);
+            }
+            Report::Problem(text) => self.problem(ManagerError::Problem(text)),
+            other => tracing::info!("{other:?}"),
+        }
+    }
+
+    fn lead(&self, is_leader: bool) {
+        let status = &self.parts.status;
+        let before = status.is_leader.swap(is_leader, Ordering::Relaxed);
+        if before != is_leader {
+            let changes = &status.metrics.leadership_changes;
+            changes.fetch_add(1, Ordering::Relaxed);
+            status
+                .metrics
+                .is_leader
+                .store(u64::from(is_leader), Ordering::Relaxed);
+            self.parts
+                .events
+                .tell(|| EventKind::LeadershipChanged { is_leader });
+            self.parts.calls.leadership_changed(is_leader);
+        }
+    }
+
+    /// Shows what the machine knows, where that has changed.
+    pub(super) fn show(&self) {
+        let (member, status) = (&self.parts.member, &self.parts.status);
+        status.worker_id.send_if_modified(|shown| {
+            let id = member.worker_id();
+            let differs = shown.as_deref() != id;
+            if differs {
+                *shown = id.map(Arc::from);
+            }
+            differs
+        });
+        let adopted = member.adopted();
+        let owned = member
+            .running()
+            .map(|(partition, token)| AssignedPartition {
+                partition: partition.clone(),
+                token,
+            });
+        let assignment = CurrentAssignment {
+            version: adopted.map(|(version, _)| version),
+            lifecycle: adopted.map(|(_, lifecycle)| lifecycle),
+            partitions: owned.collect(),
+        };
+        let metrics = &status.metrics;
+        let owned = assignment.partitions.len() as u64;
+        metrics.assigned_partitions.store(owned, Ordering::Relaxed);
+        if let Some(version) = assignment.version {
+            let (epoch, number) = (version.epoch, u64::from(version.number));
+            metrics.assignment_epoch.store(epoch, Ordering::Relaxed);
+            metrics.assignment_version.store(number, Ordering::Relaxed);
+        }
+        status.assignment.send_if_modified(|shown| {
+            let differs = **shown != assignment;
+            if differs {
+                *shown = Arc::new(assignment);
+            }
+            differs
+        });
+        if self.is_over {
+            status.state.send_replace(State::Shutdown);
+        }
+    }
+
+    pub(super) fn problem(&self, error: ManagerError) {
+        self.parts.events.tell(|| EventKind::Error(error.clone()));
+        self.parts.calls.error(error);
+    }
+
+    pub(super) fn deadline(&self, until: Option<Moment>) {
+        self.parts.authority.set(until);
+        let member = &self.parts.member;
+        self.parts.events.tell(|| EventKind::Deadline {
+            identity: member
+                .worker_id()
+                .zip(member.session())
+                .map(|(worker, session)| (worker.into(), session)),
+            until,
+        });
+    }
+}

@@ -1,0 +1,231 @@
+//! Grants: the right to work on a partition, for as long as the lease lasts.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use divvy_core::store::Token;
+use divvy_core::{Moment, Partition};
+use tokio::sync::Notify;
+
+use super::error::ManagerError;
+use crate::store::clock::boottime;
+
+/// How long this process may work: written by the driver, read by everybody.
+#[derive(Debug, Default)]
+pub(super) struct Authority {
+    /// Nanoseconds of the clock that counts suspends; 0 is never.
+    until: AtomicU64,
+    /// Counts ends that are for good.
+    lives: AtomicU64,
+    changed: Notify,
+}
+
+impl Authority {
+    /// Work may go on until this moment and not at it. Nothing ends, for good,
+    /// all grants that were given before.
+    pub(super) fn set(&self, until: Option<Moment>) {
+        if until.is_none() {
+            self.lives.fetch_add(1, Ordering::SeqCst);
+        }
+        let nanos = until.map_or(0, |moment| {
+            u64::try_from(moment.to_origin().as_nanos()).unwrap_or(u64::MAX)
+        });
+        self.until.store(nanos, Ordering::SeqCst);
+        self.changed.notify_waiters();
+    }
+
+    fn left(&self, life: u64) -> Option<Duration> {
+        let until = Duration::from_nanos(self.until.load(Ordering::SeqCst));
+        let left = Moment::from_origin(until).since(boottime());
+        // Looked at last: an end that came meanwhile counts.
+        let is_same = self.lives.load(Ordering::SeqCst) == life;
+        (is_same && !left.is_zero()).then_some(left)
+    }
+}
+
+/// The right to work on a partition. Clones are the same grant.
+///
+/// It is current while this worker's lease lasts and the partition was not
+/// given back. Nothing that a process checks by itself closes the gap between
+/// the check and the effect: hand [`Grant::token`] to the resource, and let it
+/// refuse a token below the highest that it has seen.
+#[derive(Clone)]
+pub struct Grant {
+    partition: Partition,
+    token: Token,
+    life: u64,
+    authority: Arc<Authority>,
+    ends: Arc<Ends>,
+}
+
+#[derive(Debug, Default)]
+struct Ends {
+    is_revoked: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl Grant {
+    pub(super) fn new(partition: Partition, token: Token, authority: &Arc<Authority>) -> Self {
+        Self {
+            partition,
+            token,
+            life: authority.lives.load(Ordering::SeqCst),
+            authority: Arc::clone(authority),
+            ends: Arc::default(),
+        }
+    }
+
+    /// Of which partition.
+    pub fn partition(&self) -> &Partition {
+        &self.partition
+    }
+
+    /// The fencing token: higher with every grant of the partition. After a
+    /// pause of work because of the store, the same owner goes on with the
+    /// same token.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Whether an effect may happen now. Stays true while the hook `revoked`
+    /// runs, so that it can finish what was begun, unless the lease ends.
+    pub fn is_current(&self) -> bool {
+        self.left().is_some()
+    }
+
+    /// Whether the partition is to be given back: begin nothing new.
+    pub fn is_revoked(&self) -> bool {
+        self.ends.is_revoked.load(Ordering::SeqCst) || !self.is_current()
+    }
+
+    /// How long it is current, unless the lease is renewed before.
+    pub fn left(&self) -> Option<Duration> {
+        let left = self.authority.left(self.life);
+        left.filter(|_| !self.ends.is_over.load(Ordering::SeqCst))
+    }
+
+    /// Waits until it is over.
+    pub async fn ended(&self) {
+        loop {
+            let changed = self.authority.changed.notified();
+            tokio::pin!(changed);
+            // Listening before looking, or a change in between would be lost.
+            changed.as_mut().enable();
+            let Some(left) = self.left() else { return };
+            let _moved = tokio::time::timeout(left, changed).await;
+        }
+    }
+
+    /// Does something with the token while the grant is current. When the
+    /// grant ends before it is done, it is dropped where it waits: what it has
+    /// sent by then may have happened.
+    pub async fn run<F, T>(&self, work: F) -> Result<T, ManagerError>
+    where
+        F: AsyncFnOnce(Token) -> T,
+    {
+        let stale = || ManagerError::StaleAssignment {
+            partition: self.partition.clone(),
+            token: self.token,
+        };
+        if !self.is_current() {
+            return Err(stale());
+        }
+        tokio::select! {
+            biased;
+            () = self.ended() => Err(stale()),
+            done = work(self.token) => Ok(done),
+        }
+    }
+
+    /// The partition is asked back.
+    pub(super) fn revoke(&self) {
+        self.ends.is_revoked.store(true, Ordering::SeqCst);
+    }
+
+    /// The partition was given back.
+    pub(super) fn end(&self) {
+        self.ends.is_over.store(true, Ordering::SeqCst);
+        self.authority.changed.notify_waiters();
+    }
+}
+
+impl fmt::Debug for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Grant")
+            .field("partition", &self.partition)
+            .field("token", &self.token.get())
+            .field("is_current", &self.is_current())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(authority: &Arc<Authority>) -> Grant {
+        let partition = "orders:1".parse().unwrap();
+        Grant::new(partition, Token::new(7).unwrap(), authority)
+    }
+
+    fn soon() -> Moment {
+        boottime() + Duration::from_secs(60)
+    }
+
+    #[test]
+    fn a_grant_is_current_until_its_deadline_and_not_at_it() {
+        let authority = Arc::new(Authority::default());
+        let grant = grant(&authority);
+        assert!(!grant.is_current(), "no deadline was told");
+        authority.set(Some(soon()));
+        assert!(grant.is_current());
+        authority.set(Some(boottime()));
+        assert!(!grant.is_current());
+        authority.set(Some(soon()));
+        assert!(grant.is_current(), "the lease was regained");
+    }
+
+    #[test]
+    fn what_ended_for_good_is_not_revived_by_a_later_deadline() {
+        let authority = Arc::new(Authority::default());
+        authority.set(Some(soon()));
+        let before = grant(&authority);
+        authority.set(None);
+        authority.set(Some(soon()));
+        assert!(!before.is_current());
+        assert!(grant(&authority).is_current());
+    }
+
+    #[test]
+    fn a_revoked_grant_may_finish_until_it_is_given_back() {
+        let authority = Arc::new(Authority::default());
+        authority.set(Some(soon()));
+        let grant = grant(&authority);
+        grant.revoke();
+        assert!(grant.is_revoked() && grant.is_current());
+        grant.end();
+        assert!(!grant.is_current());
+    }
+
+    #[tokio::test]
+    async fn work_is_dropped_when_its_grant_ends() {
+        let authority = Arc::new(Authority::default());
+        authority.set(Some(soon()));
+        let grant = grant(&authority);
+        assert_eq!(grant.run(async |token| token.get()).await.unwrap(), 7);
+        let ending = async {
+            tokio::task::yield_now().await;
+            authority.set(None);
+        };
+        let forever = grant.run(async |_| std::future::pending::<()>().await);
+        let (outcome, ()) = tokio::join!(forever, ending);
+        let told = outcome.unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "stale assignment: the grant of 'orders:1' with token 7 is over"
+        );
+        assert!(grant.run(async |_| ()).await.is_err());
+    }
+}

@@ -1,0 +1,78 @@
+//! What an application does when its assignment changes.
+
+use std::error::Error as StdError;
+
+use async_trait::async_trait;
+use divvy_core::Partition;
+use divvy_core::leader::State;
+
+use super::error::ManagerError;
+use super::grant::Grant;
+
+/// Why a hook failed, in the application's words.
+pub type HookError = Box<dyn StdError + Send + Sync>;
+
+/// What a manager calls. All of it is optional.
+///
+/// Hooks run on the runtime that the manager was started on, apart from what
+/// keeps the lease: one that blocks, panics or never returns does not stop
+/// heartbeats. [`Hooks::assigned`] and [`Hooks::revoked`] of one partition
+/// alternate and never overlap; those of different partitions run at once, up
+/// to `hook_concurrency`. The other four come one at a time and in order.
+///
+/// A partition counts as stopped, and goes to its next owner, when `revoked`
+/// has returned and so has the `assignment_changed` that removes it. One that
+/// takes longer than `stop_deadline` is reported; after twice that, `overdue`
+/// decides.
+#[async_trait]
+pub trait Hooks: Send + Sync + 'static {
+    /// The partition is this worker's: start working on it, and return. An
+    /// error, or a panic, means that nothing runs; it is tried again a
+    /// heartbeat later.
+    async fn assigned(&self, partition: &Partition, grant: Grant) -> Result<(), HookError> {
+        let _unused = (partition, grant);
+        Ok(())
+    }
+
+    /// The partition goes to another worker, or the lease is about to end:
+    /// stop working on it, and return when that is done. After an error, or a
+    /// panic, it counts as stopped.
+    async fn revoked(&self, partition: &Partition) -> Result<(), HookError> {
+        let _unused = partition;
+        Ok(())
+    }
+
+    /// What `assigned` and `revoked` are called for, several at once; runs
+    /// beside them. For applications that subscribe by list. An error is
+    /// reported and changes nothing.
+    async fn assignment_changed(
+        &self,
+        added: &[Partition],
+        removed: &[Partition],
+    ) -> Result<(), HookError> {
+        let _unused = (added, removed);
+        Ok(())
+    }
+
+    /// The worker's state changed. Ended when it takes longer than
+    /// `stop_deadline`, as are the other two below.
+    async fn state_changed(&self, from: State, to: State) {
+        let _unused = (from, to);
+    }
+
+    /// This worker began or ceased to lead.
+    async fn leadership_changed(&self, is_leader: bool) {
+        let _unused = is_leader;
+    }
+
+    /// Something went wrong that the manager survives.
+    async fn error(&self, error: &ManagerError) {
+        let _unused = error;
+    }
+}
+
+/// No hooks: for who only looks at the assignment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHooks;
+
+impl Hooks for NoHooks {}

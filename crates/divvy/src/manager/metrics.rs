@@ -1,0 +1,383 @@
+//! What a manager counts and measures, in the text form that Prometheus reads.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use divvy_core::leader::State;
+
+use super::error::state_name;
+
+const STATES: [State; 9] = [
+    State::Init,
+    State::ClaimingId,
+    State::Election,
+    State::WaitingAssignment,
+    State::Stable,
+    State::Scaling,
+    State::Rebalancing,
+    State::Emergency,
+    State::Shutdown,
+];
+
+/// Upper bounds of times, in seconds.
+const SECONDS: [f64; 12] = [
+    0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0,
+];
+/// Upper bounds of shares.
+const SHARES: [f64; 8] = [0.1, 0.25, 0.5, 0.7, 0.8, 0.9, 0.99, 1.0];
+
+/// Most causes of moves that are told apart.
+const CAUSES_MAX: usize = 32;
+
+/// Counters, gauges and histograms of one manager. All names begin with
+/// `divvy_`.
+#[derive(Debug)]
+pub struct Metrics {
+    state: AtomicU64,
+    pub(super) is_leader: AtomicU64,
+    pub(super) assigned_partitions: AtomicU64,
+    pub(super) assignment_epoch: AtomicU64,
+    pub(super) assignment_version: AtomicU64,
+    transitions: [[AtomicU64; STATES.len()]; STATES.len()],
+    pub(super) assignment_changes: AtomicU64,
+    pub(super) leadership_changes: AtomicU64,
+    pub(super) heartbeat_failures: AtomicU64,
+    pub(super) hook_failures: AtomicU64,
+    pub(super) calls_lost: AtomicU64,
+    pub(super) grants: AtomicU64,
+    pub(super) revocations: AtomicU64,
+    moves: Mutex<BTreeMap<String, u64>>,
+    state_seconds: [Histogram<{ SECONDS.len() }>; STATES.len()],
+    calculation_seconds: Histogram<{ SECONDS.len() }>,
+    pub(super) start_seconds: Histogram<{ SECONDS.len() }>,
+    pub(super) stop_seconds: Histogram<{ SECONDS.len() }>,
+    affinity: Histogram<{ SHARES.len() }>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let seconds = || Histogram::new(SECONDS);
+        Self {
+            state: AtomicU64::default(),
+            is_leader: AtomicU64::default(),
+            assigned_partitions: AtomicU64::default(),
+            assignment_epoch: AtomicU64::default(),
+            assignment_version: AtomicU64::default(),
+            transitions: Default::default(),
+            assignment_changes: AtomicU64::default(),
+            leadership_changes: AtomicU64::default(),
+            heartbeat_failures: AtomicU64::default(),
+            hook_failures: AtomicU64::default(),
+            calls_lost: AtomicU64::default(),
+            grants: AtomicU64::default(),
+            revocations: AtomicU64::default(),
+            moves: Mutex::default(),
+            state_seconds: std::array::from_fn(|_| seconds()),
+            calculation_seconds: seconds(),
+            start_seconds: seconds(),
+            stop_seconds: seconds(),
+            affinity: Histogram::new(SHARES),
+        }
+    }
+}
+
+impl Metrics {
+    pub(super) fn state_changed(&self, from: State, to: State, after: Duration) {
+        self.state.store(to as u64, Ordering::Relaxed);
+        self.transitions[from as usize][to as usize].fetch_add(1, Ordering::Relaxed);
+        self.state_seconds[from as usize].observe(after.as_secs_f64());
+    }
+
+    pub(super) fn calculated(&self, after: Duration, affinity: Option<f64>) {
+        self.calculation_seconds.observe(after.as_secs_f64());
+        if let Some(share) = affinity {
+            self.affinity.observe(share);
+        }
+    }
+
+    pub(super) fn moved(&self, cause: &str) {
+        let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = moves.get_mut(cause) {
+            *count += 1;
+        } else if moves.len() < CAUSES_MAX {
+            moves.insert(cause.to_owned(), 1);
+        }
+    }
+
+    /// How often heartbeats failed.
+    pub fn heartbeat_failures(&self) -> u64 {
+        self.heartbeat_failures.load(Ordering::Relaxed)
+    }
+
+    /// How often the assignment of this worker changed.
+    pub fn assignment_changes(&self) -> u64 {
+        self.assignment_changes.load(Ordering::Relaxed)
+    }
+
+    /// Everything, in Prometheus' text form; `worker` becomes a label.
+    pub fn render(&self, worker: &str) -> String {
+        let mut page = Page::new(worker);
+        self.render_gauges(&mut page);
+        self.render_counters(&mut page);
+        self.render_labelled(&mut page);
+        page.text
+    }
+
+    fn render_gauges(&self, page: &mut Page) {
+        page.all([
+            (
+                "worker_state",
+                "gauge",
+                "What the worker is doing, 0 to 8",
+                &self.state,
+            ),
+            ("is_leader", "gauge", "Whether it leads", &self.is_leader),
+            (
+                "assigned_partitions",
+                "gauge",
+                "Partitions that it owns",
+                &self.assigned_partitions,
+            ),
+            (
+                "assignment_epoch",
+                "gauge",
+                "Epoch of the assignment in force",
+                &self.assignment_epoch,
+            ),
+            (
+                "assignment_version",
+                "gauge",
+                "Number, in its epoch, of the assignment in force",
+                &self.assignment_version,
+            ),
+        ]);
+    }
+
+    fn render_counters(&self, page: &mut Page) {
+        page.all([
+            (
+                "assignment_changes_total",
+                "counter",
+                "Changes of what it owns",
+                &self.assignment_changes,
+            ),
+            (
+                "leadership_changes_total",
+                "counter",
+                "Times that it began or ceased to lead",
+                &self.leadership_changes,
+            ),
+            (
+                "heartbeat_failures_total",
+                "counter",
+                "Renewals of its lease that failed",
+                &self.heartbeat_failures,
+            ),
+            (
+                "grants_total",
+                "counter",
+                "Partitions that it gave owners, as leader",
+                &self.grants,
+            ),
+            (
+                "revocations_total",
+                "counter",
+                "Partitions that it asked back, as leader",
+                &self.revocations,
+            ),
+            (
+                "hook_failures_total",
+                "counter",
+                "Hooks that failed or panicked",
+                &self.hook_failures,
+            ),
+            (
+                "hook_calls_lost_total",
+                "counter",
+                "Calls of slow hooks that were left out",
+                &self.calls_lost,
+            ),
+        ]);
+    }
+
+    fn render_labelled(&self, page: &mut Page) {
+        let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        page.head("moves_total", "counter", "Moves that it logged as leader");
+        let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        for (cause, count) in moves.iter() {
+            let cause = escaped(cause);
+            page.line("moves_total", &format!(",cause=\"{cause}\""), count);
+        }
+        drop(moves);
+        page.head("state_transitions_total", "counter", "Changes of state");
+        for (from, row) in STATES.iter().zip(&self.transitions) {
+            for (to, count) in STATES.iter().zip(row) {
+                let count = read(count);
+                let (from, to) = (state_name(*from), state_name(*to));
+                if count > 0 {
+                    let labels = format!(",from=\"{from}\",to=\"{to}\"");
+                    page.line("state_transitions_total", &labels, count);
+                }
+            }
+        }
+        page.head("state_duration_seconds", "histogram", "Time in each state");
+        for (state, histogram) in STATES.iter().zip(&self.state_seconds) {
+            if histogram.count() > 0 {
+                let labels = format!(",state=\"{}\"", state_name(*state));
+                histogram.render(page, "state_duration_seconds", &labels);
+            }
+        }
+        let times = [
+            (
+                "assignment_calculation_seconds",
+                "Time to calculate an assignment",
+                &self.calculation_seconds,
+            ),
+            (
+                "start_seconds",
+                "From a grant to its start",
+                &self.start_seconds,
+            ),
+            (
+                "stop_seconds",
+                "From a revocation to its stop",
+                &self.stop_seconds,
+            ),
+        ];
+        for (name, help, histogram) in times {
+            page.head(name, "histogram", help);
+            histogram.render(page, name, "");
+        }
+        page.head("affinity_score", "histogram", "Share that kept its owner");
+        self.affinity.render(page, "affinity_score", "");
+    }
+}
+
+/// Counts of values up to each of some bounds.
+#[derive(Debug)]
+pub(super) struct Histogram<const N: usize> {
+    bounds: [f64; N],
+    counts: [AtomicU64; N],
+    beyond: AtomicU64,
+    /// In millionths.
+    sum: AtomicU64,
+}
+
+impl<const N: usize> Histogram<N> {
+    fn new(bounds: [f64; N]) -> Self {
+        Self {
+            bounds,
+            counts: std::array::from_fn(|_| AtomicU64::default()),
+            beyond: AtomicU64::default(),
+            sum: AtomicU64::default(),
+        }
+    }
+
+    pub(super) fn observe(&self, value: f64) {
+        let at = self.bounds.iter().position(|bound| value <= *bound);
+        let count = at.map_or(&self.beyond, |at| &self.counts[at]);
+        count.fetch_add(1, Ordering::Relaxed);
+        let millionths = (value * 1e6) as u64;
+        self.sum.fetch_add(millionths, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        let counts = self.counts.iter().chain([&self.beyond]);
+        counts.map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    fn render(&self, page: &mut Page, name: &str, labels: &str) {
+        let mut total = 0;
+        for (bound, count) in self.bounds.iter().zip(&self.counts) {
+            total += count.load(Ordering::Relaxed);
+            let labels = format!("{labels},le=\"{bound}\"");
+            page.line(&format!("{name}_bucket"), &labels, total);
+        }
+        total += self.beyond.load(Ordering::Relaxed);
+        let labels_beyond = format!("{labels},le=\"+Inf\"");
+        page.line(&format!("{name}_bucket"), &labels_beyond, total);
+        let sum = self.sum.load(Ordering::Relaxed) as f64 / 1e6;
+        page.line(&format!("{name}_sum"), labels, sum);
+        page.line(&format!("{name}_count"), labels, total);
+    }
+}
+
+struct Page {
+    text: String,
+    worker: String,
+}
+
+impl Page {
+    fn new(worker: &str) -> Self {
+        Self {
+            text: String::new(),
+            worker: escaped(worker),
+        }
+    }
+
+    fn all<const N: usize>(&mut self, values: [(&str, &str, &str, &AtomicU64); N]) {
+        for (name, kind, help, value) in values {
+            self.head(name, kind, help);
+            self.line(name, "", value.load(Ordering::Relaxed));
+        }
+    }
+
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        let _text = write!(
+            self.text,
+            "# HELP divvy_{name} {help}\n# TYPE divvy_{name} {kind}\n"
+        );
+    }
+
+    fn line(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+        let worker = &self.worker;
+        let _text = writeln!(
+            self.text,
+            "divvy_{name}{{worker=\"{worker}\"{labels}}} {value}"
+        );
+    }
+}
+
+/// Text as the value of a label.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    text.replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_numbered_as_the_specification_orders_them() {
+        for (number, state) in STATES.iter().enumerate() {
+            assert_eq!(*state as usize, number);
+        }
+    }
+
+    #[test]
+    fn a_page_holds_what_was_counted() {
+        let metrics = Metrics::default();
+        let tenth = Duration::from_millis(100);
+        metrics.state_changed(State::Init, State::ClaimingId, tenth);
+        metrics.state_changed(State::ClaimingId, State::Stable, tenth);
+        metrics.calculated(tenth, Some(0.85));
+        let page = metrics.render("w\"0");
+        for line in [
+            "divvy_worker_state{worker=\"w\\\"0\"} 4",
+            "divvy_state_transitions_total{worker=\"w\\\"0\",from=\"init\",to=\"claiming_id\"} 1",
+            "divvy_state_duration_seconds_bucket{worker=\"w\\\"0\",state=\"init\",le=\"0.05\"} 0",
+            "divvy_state_duration_seconds_bucket{worker=\"w\\\"0\",state=\"init\",le=\"0.1\"} 1",
+            "divvy_assignment_calculation_seconds_sum{worker=\"w\\\"0\"} 0.1",
+            "divvy_affinity_score_bucket{worker=\"w\\\"0\",le=\"0.9\"} 1",
+            "divvy_heartbeat_failures_total{worker=\"w\\\"0\"} 0",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+        let is_known = |line: &str| line.starts_with("# ") || line.starts_with("divvy_");
+        assert!(page.lines().all(is_known), "{page}");
+    }
+}

@@ -1,0 +1,208 @@
+//! Settings of a manager, as a file holds them.
+
+mod document;
+mod span;
+
+use divvy_core::leader::{LeaderSettings, SelfDescription, Shutdown};
+use divvy_core::{
+    Error, Health, Invalid, StrategyName, StrategySettings, WORKER_NAME_BYTES_MAX, Worker,
+};
+use serde::{Deserialize, Serialize};
+
+use self::document::Document;
+pub use self::span::parse_span;
+use super::retry::Retry;
+use super::source::StaticSource;
+
+/// Most hooks that may run at once.
+const HOOK_CONCURRENCY_MAX: usize = 1024;
+/// Largest settings file, in bytes.
+const SETTINGS_BYTES_MAX: usize = 1 << 20;
+
+/// Settings of a manager. In JSON and YAML every field is optional, times are
+/// texts such as `30s` or `1m30s`, and an unknown field is an error:
+///
+/// ```
+/// use divvy::manager::Settings;
+///
+/// let settings = Settings::from_yaml(r#"
+/// preset: fast
+/// instance: pod-7
+/// worker_id_prefix: billing
+/// strategy: {name: weighted-consistent-hash, virtual_nodes: 200}
+/// groups: [orders, users]
+/// shards_per_group: 64
+/// shutdown: {return: 20s}
+/// assignment:
+///   rebalance_cooldown: 2s
+/// "#)?;
+/// assert_eq!(&*settings.leader.worker_id_prefix, "billing");
+/// assert_eq!(settings.source()?.unwrap().partitions().len(), 128);
+///
+/// let wrong = Settings::from_yaml("heartbeat_ttl: 200ms").unwrap_err();
+/// assert_eq!(wrong.to_string(), "heartbeat_ttl '200ms': must be at least 300ms");
+/// # Ok::<(), divvy::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Document", into = "Document")]
+pub struct Settings {
+    /// Timings and limits, which all members of a cluster share. In files its
+    /// fields stand beside the others.
+    pub leader: LeaderSettings,
+    /// Who asks for a stable id: an instance that comes back gets its id, and
+    /// with it its partitions, again. By default the host's name. Several
+    /// workers on one host each need their own.
+    pub instance: Option<String>,
+    /// This worker's capacity in relation to the others', 0 or 1e-6 to 1e6.
+    pub weight: f64,
+    /// This worker's zone, for strategies that spread over zones.
+    pub zone: Option<String>,
+    /// Who places partitions; by default `weighted-consistent-hash`.
+    pub strategy: StrategySettings,
+    /// The groups of partitions, where there is no other source.
+    pub groups: Vec<String>,
+    /// How many partitions each group has.
+    pub shards_per_group: Option<u32>,
+    /// How failed calls of the source and of the election agent are repeated.
+    pub retry: Retry,
+    /// How many hooks run at once, 1 to 1024.
+    pub hook_concurrency: usize,
+    /// How to stop when nobody says so: when the manager is dropped.
+    pub shutdown: Shutdown,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::with(LeaderSettings::default())
+    }
+}
+
+impl Settings {
+    /// For hand-over within a second: see [`LeaderSettings::fast`].
+    pub fn fast() -> Self {
+        Self::with(LeaderSettings::fast())
+    }
+
+    /// For stores far away or under load: see [`LeaderSettings::calm`].
+    pub fn calm() -> Self {
+        Self::with(LeaderSettings::calm())
+    }
+
+    fn with(leader: LeaderSettings) -> Self {
+        Self {
+            leader,
+            instance: None,
+            weight: 1.0,
+            zone: None,
+            strategy: StrategySettings::new(StrategyName::WeightedConsistentHash),
+            groups: Vec::new(),
+            shards_per_group: None,
+            retry: Retry::default(),
+            hook_concurrency: 256,
+            shutdown: Shutdown::Leave,
+        }
+    }
+
+    /// Reads settings, and checks them.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        check_size(text)?;
+        let read: Document = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        Ok(Self::try_from(read)?)
+    }
+
+    /// Reads settings, and checks them.
+    pub fn from_yaml(text: &str) -> Result<Self, Error> {
+        check_size(text)?;
+        let read: Document = serde_saphyr::from_str(text).map_err(|error| unreadable(&error))?;
+        Ok(Self::try_from(read)?)
+    }
+
+    /// Whether all values are inside their bounds and fit together.
+    pub fn check(&self) -> Result<(), Error> {
+        self.leader.check()?;
+        self.retry.check()?;
+        self.strategy.build()?;
+        self.description()?;
+        if let Some(instance) = &self.instance {
+            check_instance(instance)?;
+        }
+        if !(1..=HOOK_CONCURRENCY_MAX).contains(&self.hook_concurrency) {
+            let rule = format!("must be in 1..={HOOK_CONCURRENCY_MAX}");
+            return Err(Invalid::new("hook_concurrency", self.hook_concurrency, rule).into());
+        }
+        if let Shutdown::Return { within } = self.shutdown
+            && within > divvy_core::leader::TIMING_MAX
+        {
+            let rule = format!("must be at most {:?}", divvy_core::leader::TIMING_MAX);
+            return Err(Invalid::new("shutdown", format!("{within:?}"), rule).into());
+        }
+        self.source().map(|_source| ())
+    }
+
+    /// The partitions of `groups`, where there are any.
+    pub fn source(&self) -> Result<Option<StaticSource>, Error> {
+        match (self.groups.is_empty(), self.shards_per_group) {
+            (true, None) => Ok(None),
+            (false, Some(shards)) => {
+                let groups = self.groups.iter().map(String::as_str);
+                StaticSource::shards(groups, shards).map(Some)
+            }
+            (false, None) => {
+                let rule = "needs shards_per_group beside it";
+                Err(Invalid::new("groups", self.groups.join(", "), rule).into())
+            }
+            (true, Some(shards)) => {
+                let rule = "needs groups beside it";
+                Err(Invalid::new("shards_per_group", shards, rule).into())
+            }
+        }
+    }
+
+    /// What this worker says of itself at first.
+    pub(super) fn description(&self) -> Result<SelfDescription, Error> {
+        let mut worker = Worker::new("worker")?.with_weight(self.weight)?;
+        if let Some(zone) = &self.zone {
+            worker = worker.with_zone(zone.as_str())?;
+        }
+        Ok(SelfDescription {
+            health: Health::Healthy,
+            weight: worker.weight(),
+            zone: worker.zone().map(Into::into),
+        })
+    }
+
+    /// The instance that was set, or else this host's name.
+    pub(super) fn instance(&self) -> Result<Box<str>, Error> {
+        if let Some(instance) = &self.instance {
+            return Ok(instance.as_str().into());
+        }
+        let host = rustix::system::uname();
+        let name = host.nodename().to_string_lossy().into_owned();
+        check_instance(&name)?;
+        Ok(name.into())
+    }
+}
+
+fn check_instance(instance: &str) -> Result<(), Error> {
+    let is_short = (1..=WORKER_NAME_BYTES_MAX).contains(&instance.len());
+    if !is_short || instance.contains(char::is_control) {
+        let rule = format!("must have 1..={WORKER_NAME_BYTES_MAX} bytes and no control characters");
+        return Err(Invalid::new("instance", instance, rule).into());
+    }
+    Ok(())
+}
+
+fn check_size(text: &str) -> Result<(), Invalid> {
+    if text.len() > SETTINGS_BYTES_MAX {
+        let rule = format!("must be at most {SETTINGS_BYTES_MAX}");
+        return Err(Invalid::new("settings bytes", text.len(), rule));
+    }
+    Ok(())
+}
+
+fn unreadable(error: &dyn std::fmt::Display) -> Error {
+    Error::Document {
+        document: "settings",
+        message: Invalid::new("", "", error.to_string()).rule().to_owned(),
+    }
+}

@@ -1,0 +1,132 @@
+//! Times as settings have them: `500ms`, `30s`, `1m30s`, `24h`.
+
+use std::fmt;
+use std::time::Duration;
+
+use divvy_core::Invalid;
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, Serializer};
+
+/// Units, longest first.
+const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+
+/// A time as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span(pub(super) Duration);
+
+/// Reads a time: whole numbers with the units `h`, `m`, `s` and `ms`, longest
+/// first, as in `1m30s`. `field` is what an error names.
+///
+/// ```
+/// use divvy::manager::parse_span;
+/// use std::time::Duration;
+///
+/// assert_eq!(parse_span("ttl", "1m30s")?, Duration::from_secs(90));
+/// assert!(parse_span("ttl", "30").is_err());
+/// # Ok::<(), divvy::Invalid>(())
+/// ```
+pub fn parse_span(field: &'static str, text: &str) -> Result<Duration, Invalid> {
+    let wrong = || Invalid::new(field, text, "must be a time such as 500ms, 30s or 1m30s");
+    let mut total: u64 = 0;
+    let mut rest = text;
+    let mut allowed = &UNITS[..];
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let number: u64 = rest[..digits].parse().map_err(|_error| wrong())?;
+        rest = &rest[digits..];
+        let end = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let at = allowed.iter().position(|(unit, _)| *unit == &rest[..end]);
+        let at = at.ok_or_else(wrong)?;
+        let part = number.checked_mul(allowed[at].1);
+        total = part
+            .and_then(|part| total.checked_add(part))
+            .ok_or_else(wrong)?;
+        allowed = &allowed[at + 1..];
+        rest = &rest[end..];
+    }
+    match text.is_empty() {
+        true => Err(wrong()),
+        false => Ok(Duration::from_millis(total)),
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
+        if rest == 0 {
+            return f.write_str("0s");
+        }
+        for (unit, length) in UNITS {
+            if rest >= length {
+                write!(f, "{}{unit}", rest / length)?;
+                rest %= length;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_span("time", &text)
+            .map(Self)
+            .map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_written_the_same_way() {
+        for (text, ms) in [
+            ("0s", 0),
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("1m30s", 90_000),
+            ("24h", 86_400_000),
+            ("1h1m1s1ms", 3_661_001),
+        ] {
+            let span = parse_span("time", text).unwrap();
+            assert_eq!(span.as_millis(), ms, "{text}");
+            assert_eq!(Span(span).to_string(), text);
+        }
+        assert_eq!(parse_span("time", "90s").unwrap().as_secs(), 90);
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let texts = [
+            "",
+            "30",
+            "s",
+            "-1s",
+            "1.5s",
+            "1 s",
+            "30s1m",
+            "1s1s",
+            "1d",
+            "1sec",
+            "s1",
+            "1s ",
+            "99999999999999999999h",
+            "5124095576031h",
+        ];
+        for text in texts {
+            let told = parse_span("ttl", text).map_err(|error| error.to_string());
+            assert!(told.is_err_and(|told| told.starts_with("ttl '")), "{text}");
+        }
+    }
+}

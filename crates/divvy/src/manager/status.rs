@@ -1,0 +1,180 @@
+//! What a manager shows of itself: written by its driver, read by everybody.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use divvy_core::leader::{Lifecycle, SelfDescription, State, Version};
+use divvy_core::store::Token;
+use divvy_core::{Health, Partition, Worker};
+use tokio::sync::{mpsc, watch};
+
+use super::error::{ManagerError, state_name};
+use super::metrics::Metrics;
+
+/// The assignment of one worker.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CurrentAssignment {
+    /// The version in force here; none before the first.
+    pub version: Option<Version>,
+    /// How far the cluster has come.
+    pub lifecycle: Option<Lifecycle>,
+    /// What this worker owns, in the order of the partitions' text: what was
+    /// started and has not been stopped.
+    pub partitions: Arc<[AssignedPartition]>,
+}
+
+/// A partition that a worker owns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssignedPartition {
+    /// Which.
+    pub partition: Partition,
+    /// The token that it was granted with.
+    pub token: Token,
+}
+
+/// What a driver writes and a [`View`] reads.
+#[derive(Debug)]
+pub(super) struct Status {
+    pub(super) state: watch::Sender<State>,
+    pub(super) assignment: watch::Sender<Arc<CurrentAssignment>>,
+    pub(super) worker_id: watch::Sender<Option<Arc<str>>>,
+    pub(super) is_leader: AtomicBool,
+    pub(super) description: watch::Sender<SelfDescription>,
+    pub(super) refreshes: mpsc::Sender<()>,
+    pub(super) metrics: Metrics,
+}
+
+impl Status {
+    /// What a worker shows before it begins, and where its wishes come out.
+    pub(super) fn new(description: SelfDescription) -> (Arc<Self>, mpsc::Receiver<()>) {
+        let (refreshes, wished) = mpsc::channel(1);
+        let status = Self {
+            state: watch::Sender::new(State::Init),
+            assignment: watch::Sender::default(),
+            worker_id: watch::Sender::new(None),
+            is_leader: AtomicBool::new(false),
+            description: watch::Sender::new(description),
+            refreshes,
+            metrics: Metrics::default(),
+        };
+        (Arc::new(status), wished)
+    }
+}
+
+/// A look at a manager, before, while and after it runs. Clones are the same;
+/// none of them keeps the manager alive or can hold up its driver.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub(super) status: Arc<Status>,
+}
+
+impl View {
+    /// The stable id; none before the claim, and none while a lost session is
+    /// being replaced.
+    pub fn worker_id(&self) -> Option<Arc<str>> {
+        self.status.worker_id.borrow().clone()
+    }
+
+    /// Whether this worker leads, as far as it knows.
+    pub fn is_leader(&self) -> bool {
+        self.status.is_leader.load(Ordering::Relaxed)
+    }
+
+    /// What this worker owns.
+    pub fn current_assignment(&self) -> Arc<CurrentAssignment> {
+        Arc::clone(&self.status.assignment.borrow())
+    }
+
+    /// What the worker is doing.
+    pub fn state(&self) -> State {
+        *self.status.state.borrow()
+    }
+
+    /// Waits until the worker is in this state; an error if it ends before.
+    /// A state that passes quickly may be missed.
+    pub async fn wait_for(&self, state: State) -> Result<(), ManagerError> {
+        let mut states = self.watch_state();
+        loop {
+            match states.current() {
+                current if current == state => return Ok(()),
+                State::Shutdown => {
+                    let text = format!("it did not become {}", state_name(state));
+                    return Err(ManagerError::Ended(text.into()));
+                }
+                _ => states.changed().await,
+            };
+        }
+    }
+
+    /// Follows the assignment.
+    pub fn watch_assignment(&self) -> Following<Arc<CurrentAssignment>> {
+        Following::new(self.status.assignment.subscribe())
+    }
+
+    /// Follows the state.
+    pub fn watch_state(&self) -> Following<State> {
+        Following::new(self.status.state.subscribe())
+    }
+
+    /// Has the leader read the source of partitions again, whoever that is.
+    /// Returns when the wish is taken, not when it is fulfilled.
+    pub async fn refresh_partitions(&self) -> Result<(), ManagerError> {
+        let sent = self.status.refreshes.send(()).await;
+        sent.map_err(|_closed| ManagerError::Ended("nobody reads partitions".into()))
+    }
+
+    /// Says whether this worker is fit to own partitions. An unhealthy one is
+    /// drained, unless all are unhealthy.
+    pub fn report_health(&self, health: Health) {
+        self.describe(|description| description.health = health);
+    }
+
+    /// Says what this worker's capacity is, in relation to the others'.
+    pub fn report_weight(&self, weight: f64) -> Result<(), ManagerError> {
+        // The bounds are a worker's.
+        let weight = Worker::new("worker")?.with_weight(weight)?.weight();
+        self.describe(|description| description.weight = weight);
+        Ok(())
+    }
+
+    fn describe(&self, change: impl FnOnce(&mut SelfDescription)) {
+        self.status.description.send_if_modified(|description| {
+            let before = description.clone();
+            change(description);
+            *description != before
+        });
+    }
+
+    /// What was counted and measured.
+    pub fn metrics(&self) -> &Metrics {
+        &self.status.metrics
+    }
+}
+
+/// Follows a value that changes; of several changes in a row, only the last
+/// may be seen.
+#[derive(Debug, Clone)]
+pub struct Following<T> {
+    // Never handed out: a borrow of it would hold up the driver.
+    receiver: watch::Receiver<T>,
+}
+
+impl<T: Clone> Following<T> {
+    fn new(receiver: watch::Receiver<T>) -> Self {
+        Self { receiver }
+    }
+
+    /// The value now.
+    pub fn current(&mut self) -> T {
+        self.receiver.borrow_and_update().clone()
+    }
+
+    /// Waits until it is another than the one seen last. When the manager is
+    /// gone, that is for ever.
+    pub async fn changed(&mut self) -> T {
+        match self.receiver.changed().await {
+            Ok(()) => self.current(),
+            Err(_gone) => std::future::pending().await,
+        }
+    }
+}

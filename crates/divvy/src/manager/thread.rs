@@ -1,0 +1,196 @@
+//! The thread of a manager: its own, so that nothing that an application does
+//! to its runtime holds up heartbeats.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use divvy_core::Strategy;
+use divvy_core::leader::{Clock, Member, MemberSetup, Overdue, Shutdown, State};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::Manager;
+use super::agent::Agent;
+use super::builder::StoreChoice;
+use super::calls::{Calls, Limits, panic_text};
+use super::discovery::Discovery;
+use super::driver::{Driver, INPUTS_MAX, Parts};
+use super::election::ElectionAgent;
+use super::error::ManagerError;
+use super::event::Events;
+use super::grant::Authority;
+use super::hooks::Hooks;
+use super::measured::Measured;
+use super::settings::Settings;
+use super::source::PartitionSource;
+use super::startup::{Started, Startup};
+use super::status::{Status, View};
+use crate::store::clock::{boottime, unix_ms};
+use crate::store::{KeyValue, open_key_value};
+
+/// How long what a store does on threads of its own may take to end.
+const ENDING: Duration = Duration::from_secs(1);
+
+/// What a manager is to be made of.
+pub(super) struct Orders {
+    pub(super) store: StoreChoice,
+    pub(super) source: Arc<dyn PartitionSource>,
+    pub(super) strategy: Arc<dyn Strategy>,
+    pub(super) hooks: Arc<dyn Hooks>,
+    pub(super) agent: Option<Arc<dyn ElectionAgent>>,
+    pub(super) instance: Box<str>,
+    pub(super) settings: Settings,
+    pub(super) runtime: Handle,
+    pub(super) status: Arc<Status>,
+    pub(super) refreshes: mpsc::Receiver<()>,
+    pub(super) events: Events,
+}
+
+/// How a manager ended; nothing while it has not.
+pub(super) type Outcome = Option<Result<(), ManagerError>>;
+
+/// Begins, and gives the handle and where the start will be told.
+pub(super) fn begin(
+    orders: Orders,
+) -> Result<(Manager, oneshot::Receiver<Result<(), ManagerError>>), ManagerError> {
+    let (stop, stopping) = watch::channel(None);
+    let (reply, started) = oneshot::channel();
+    let (ended, ending) = watch::channel(None);
+    let view = View {
+        status: Arc::clone(&orders.status),
+    };
+    let name = format!("divvy-{}", orders.instance);
+    // The system shows 15 bytes of it.
+    let name: String = name.chars().filter(|c| !c.is_control()).take(15).collect();
+    let thread = std::thread::Builder::new().name(name).spawn(move || {
+        let outcome = live(orders, stopping, reply);
+        ended.send_replace(Some(outcome));
+    });
+    let thread = thread
+        .map_err(|error| ManagerError::Problem(format!("cannot start a thread: {error}").into()))?;
+    Ok((Manager::new(view, stop, ending, thread), started))
+}
+
+/// The life of a manager, from its first to its last task.
+fn live(
+    orders: Orders,
+    stop: watch::Receiver<Option<Shutdown>>,
+    reply: Started,
+) -> Result<(), ManagerError> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime
+        .map_err(|error| ManagerError::Problem(format!("cannot make a runtime: {error}").into()))?;
+    let authority = Arc::new(Authority::default());
+    let status = Arc::clone(&orders.status);
+    let is_strict = orders.settings.leader.overdue == Overdue::Abort;
+    let held = Arc::clone(&authority);
+    let lived = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(drive(orders, held, stop, reply))
+    }));
+    authority.set(None);
+    status.state.send_replace(State::Shutdown);
+    let outcome = lived.unwrap_or_else(|panic| {
+        let why = panic_text(panic.as_ref());
+        let runs = !status.assignment.borrow().partitions.is_empty();
+        if runs && is_strict {
+            // Nobody is left who could stop what runs.
+            eprintln!("divvy: ending the process: {why}");
+            std::process::abort();
+        }
+        Err(ManagerError::Ended(why.into()))
+    });
+    runtime.shutdown_timeout(ENDING);
+    outcome
+}
+
+async fn drive(
+    orders: Orders,
+    authority: Arc<Authority>,
+    stop: watch::Receiver<Option<Shutdown>>,
+    reply: Started,
+) -> Result<(), ManagerError> {
+    let begun = boottime();
+    let store = match open(&orders, stop.clone()).await {
+        Ok(store) => store,
+        Err(error) => {
+            let _unheard = reply.send(Err(error.clone()));
+            return Err(error);
+        }
+    };
+    let (driver, inputs) = mpsc::channel(INPUTS_MAX);
+    let mut settings = orders.settings.leader.clone();
+    settings.store_forgets = store.forgets();
+    let limits = Limits {
+        concurrency: orders.settings.hook_concurrency,
+        start: settings.start_deadline,
+        stop: settings.stop_deadline,
+    };
+    let setup = MemberSetup {
+        settings: settings.clone(),
+        instance: orders.instance,
+        strategy: Arc::new(Measured {
+            strategy: orders.strategy,
+            status: Arc::clone(&orders.status),
+        }),
+        description: orders.status.description.borrow().clone(),
+        seed: fastrand::u64(..),
+        external_election: orders.agent.is_some(),
+        value_bytes_max: store.value_bytes_max(),
+    };
+    let clock = Clock {
+        now: boottime(),
+        unix_ms: unix_ms(),
+    };
+    let agent = orders
+        .agent
+        .map(|agent| Agent::new(agent, orders.runtime.clone(), &settings, driver.clone()));
+    let discovery = Discovery {
+        source: orders.source,
+        runtime: orders.runtime.clone(),
+        limit: settings.operation_timeout,
+        retry: orders.settings.retry,
+        is_asked: false,
+    };
+    let calls = Calls::new(
+        orders.hooks,
+        orders.runtime,
+        limits,
+        Arc::clone(&authority),
+        driver.clone(),
+        Arc::clone(&orders.status),
+    );
+    let parts = Parts {
+        member: Member::new(setup, clock),
+        settings,
+        store,
+        status: orders.status,
+        authority,
+        calls,
+        discovery,
+        agent,
+        inputs,
+        driver,
+        refreshes: orders.refreshes,
+        stop,
+        default_shutdown: orders.settings.shutdown,
+        startup: Startup::new(reply, begun),
+        events: orders.events,
+    };
+    Driver::new(parts).run().await
+}
+
+/// Opens the store, unless it is to stop meanwhile.
+async fn open(
+    orders: &Orders,
+    mut stop: watch::Receiver<Option<Shutdown>>,
+) -> Result<Arc<dyn KeyValue>, ManagerError> {
+    let (url, settings) = match &orders.store {
+        StoreChoice::Open(store) => return Ok(Arc::clone(store)),
+        StoreChoice::At(url, settings) => (url, settings),
+    };
+    tokio::select! {
+        opened = open_key_value(url, settings) => Ok(opened?),
+        _ = stop.changed() => Err(ManagerError::Ended("it was stopped before it had started".into())),
+    }
+}

@@ -1,0 +1,251 @@
+//! Several managers over one store, and everything that they said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use divvy::manager::{
+    EventKind, Hooks, Manager, ManagerBuilder, ManagerError, ManagerEvent, NoHooks, Settings,
+    Shutdown, StaticSource, View,
+};
+use divvy::{Balanced, Partitions};
+use divvy_sim::{Happened, History};
+use divvy_testbed::until;
+use tokio::sync::mpsc;
+
+use crate::bed::{Bed, SOON};
+
+/// More than any test has happen.
+const EVENTS_MAX: usize = 1 << 18;
+
+pub(crate) struct Fleet {
+    pub(crate) bed: Bed,
+    pub(crate) settings: Settings,
+    pub(crate) partitions: Partitions,
+    pub(crate) workers: Vec<Option<Manager>>,
+    heard: Vec<mpsc::Receiver<ManagerEvent>>,
+    events: Vec<Vec<ManagerEvent>>,
+}
+
+/// A manager that is not started yet.
+pub(crate) struct Recruit {
+    number: usize,
+    pub(crate) builder: ManagerBuilder,
+}
+
+impl Fleet {
+    pub(crate) fn new(bed: Bed, partitions: u32) -> Self {
+        Self {
+            settings: bed.settings(),
+            bed,
+            partitions: Partitions::shards([("p", partitions)]).unwrap(),
+            workers: Vec::new(),
+            heard: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// A fleet of so many, started at once, that has come to rest.
+    pub(crate) async fn settled(bed: Bed, workers: usize, partitions: u32) -> Self {
+        let mut fleet = Self::new(bed, partitions);
+        fleet.settings.leader.expected_workers = Some(workers as u32);
+        fleet.join_many(workers).await;
+        fleet.owned().await;
+        fleet
+    }
+
+    pub(crate) fn recruit(&mut self, instance: &str, hooks: impl Hooks) -> Recruit {
+        let (told, heard) = mpsc::channel(EVENTS_MAX);
+        let settings = Settings {
+            instance: Some(instance.to_owned()),
+            ..self.settings.clone()
+        };
+        let source = StaticSource::new(self.partitions.clone());
+        let builder = Manager::builder(self.bed.store(), source)
+            .settings(settings)
+            .strategy(Balanced::new())
+            .hooks(hooks)
+            .events(told);
+        self.workers.push(None);
+        self.heard.push(heard);
+        self.events.push(Vec::new());
+        Recruit {
+            number: self.workers.len() - 1,
+            builder,
+        }
+    }
+
+    /// Starts one, and gives its number.
+    pub(crate) async fn join(&mut self, instance: &str) -> usize {
+        self.join_with(instance, NoHooks).await
+    }
+
+    pub(crate) async fn join_with(&mut self, instance: &str, hooks: impl Hooks) -> usize {
+        let recruit = self.recruit(instance, hooks);
+        let started = recruit.builder.start().await;
+        self.workers[recruit.number] = Some(started.unwrap());
+        recruit.number
+    }
+
+    /// Starts so many at once; none may fail.
+    pub(crate) async fn join_many(&mut self, count: usize) {
+        let mut starting = tokio::task::JoinSet::new();
+        for number in 0..count {
+            let recruit = self.recruit(&format!("host-{number}"), NoHooks);
+            starting.spawn(async move { (recruit.number, recruit.builder.start().await) });
+        }
+        while let Some(started) = starting.join_next().await {
+            let (number, started) = started.unwrap();
+            self.workers[number] = Some(started.unwrap());
+        }
+    }
+
+    pub(crate) async fn stop(&mut self, number: usize, how: Shutdown) -> Result<(), ManagerError> {
+        let manager = self.workers[number].take().unwrap();
+        manager.stop(how).await
+    }
+
+    pub(crate) fn views(&self) -> Vec<View> {
+        self.workers.iter().flatten().map(Manager::view).collect()
+    }
+
+    /// Who owns each partition.
+    pub(crate) fn owners(&self) -> BTreeMap<String, Vec<Arc<str>>> {
+        owners(&self.views())
+    }
+
+    pub(crate) fn counts(&self) -> Vec<usize> {
+        let counts = self.views().into_iter();
+        counts
+            .map(|view| view.current_assignment().partitions.len())
+            .collect()
+    }
+
+    pub(crate) fn leader(&self) -> Option<usize> {
+        let leads = |worker: &Option<Manager>| worker.as_ref().is_some_and(|m| m.is_leader());
+        self.workers.iter().position(leads)
+    }
+
+    /// Waits until every partition has exactly one owner.
+    pub(crate) async fn owned(&self) {
+        let views = self.views();
+        let names: Vec<_> = self.partitions.iter().map(ToString::to_string).collect();
+        until(SOON, "every partition has one owner", async || {
+            let owners = owners(&views);
+            names
+                .iter()
+                .all(|name| owners.get(name).is_some_and(|by| by.len() == 1))
+        })
+        .await;
+    }
+
+    /// Waits until all own about the same.
+    pub(crate) async fn balanced(&self) {
+        let views = self.views();
+        let total = self.partitions.len();
+        until(SOON, "everybody owns a fair share", async || {
+            let counts = views
+                .iter()
+                .map(|view| view.current_assignment().partitions.len());
+            let counts: Vec<_> = counts.collect();
+            let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+            counts.iter().sum::<usize>() == total && most - least <= 1
+        })
+        .await;
+    }
+
+    /// What happened at one of them so far.
+    pub(crate) fn events(&mut self, number: usize) -> &[ManagerEvent] {
+        while let Ok(event) = self.heard[number].try_recv() {
+            self.events[number].push(event);
+        }
+        assert!(self.events[number].len() < EVENTS_MAX, "events were lost");
+        &self.events[number]
+    }
+
+    /// How many roots with grants were committed so far.
+    pub(crate) fn grants_committed(&mut self) -> usize {
+        let is_grant =
+            |event: &&ManagerEvent| matches!(event.kind, EventKind::Committed { granted: 1.., .. });
+        let workers = 0..self.workers.len();
+        workers
+            .map(|number| self.events(number).iter().filter(is_grant).count())
+            .sum()
+    }
+
+    /// How many grants were started so far. One that was paused, because a busy
+    /// machine could not keep the lease, and taken up again is one.
+    pub(crate) fn starts(&mut self) -> usize {
+        let mut started = BTreeSet::new();
+        for number in 0..self.workers.len() {
+            for event in self.events(number) {
+                if let EventKind::Assigned { partition, token } = &event.kind {
+                    started.insert((partition.clone(), *token));
+                }
+            }
+        }
+        started.len()
+    }
+
+    /// Everybody leaves, and what they said must hold together.
+    pub(crate) async fn end(mut self) {
+        for number in 0..self.workers.len() {
+            if self.workers[number].is_some() {
+                self.stop(number, Shutdown::Leave).await.unwrap();
+            }
+        }
+        self.check();
+    }
+
+    /// What was said so far must hold together.
+    pub(crate) fn check(&mut self) {
+        let mut history = History::default();
+        for number in 0..self.workers.len() {
+            for event in self.events(number) {
+                if let Some(happened) = happened(&event.kind) {
+                    history.add(number, event.at, happened);
+                }
+            }
+        }
+        let lease = self.settings.leader.heartbeat_ttl;
+        if let Err(broken) = history.check(lease) {
+            panic!("{broken}");
+        }
+        assert!(history.two_owners().is_zero(), "{:?}", history.two_owners());
+    }
+}
+
+fn owners(views: &[View]) -> BTreeMap<String, Vec<Arc<str>>> {
+    let mut owners: BTreeMap<String, Vec<Arc<str>>> = BTreeMap::new();
+    for view in views {
+        let id = view.worker_id().unwrap_or_else(|| "nobody".into());
+        for owned in view.current_assignment().partitions.iter() {
+            let owner = owners.entry(owned.partition.to_string()).or_default();
+            owner.push(Arc::clone(&id));
+        }
+    }
+    owners
+}
+
+fn happened(kind: &EventKind) -> Option<Happened> {
+    Some(match kind {
+        EventKind::Assigned { partition, token } => {
+            Happened::StartCalled(partition.to_string(), *token)
+        }
+        EventKind::Started { partition, failed } => {
+            Happened::StartEnded(partition.to_string(), *failed)
+        }
+        EventKind::Revoked { partition } => Happened::StopCalled(partition.to_string()),
+        EventKind::Stopped { partition } => Happened::StopEnded(partition.to_string()),
+        EventKind::Deadline { identity, until } => {
+            let identity = identity
+                .as_ref()
+                .map(|(id, session)| (id.to_string(), *session));
+            Happened::Deadline(identity, *until)
+        }
+        EventKind::Adopted {
+            session, version, ..
+        } => Happened::Adopted(*session, *version),
+        EventKind::Ended => Happened::Gone(true),
+        _ => return None,
+    })
+}

@@ -1,0 +1,72 @@
+//! Managers on every store, by the same functions.
+
+mod bed;
+mod fleet;
+mod hooks;
+mod life;
+mod membership;
+mod scale;
+
+/// The same tests on every store.
+macro_rules! on_every_store {
+    ($($module:ident::$scenario:ident,)*) => {
+        on_store!(memory: $($module::$scenario,)*);
+        on_store!(file: $($module::$scenario,)*);
+        on_store!(redis: $($module::$scenario,)*);
+        on_store!(nats: $($module::$scenario,)*);
+    };
+}
+
+macro_rules! on_store {
+    ($store:ident: $($module:ident::$scenario:ident,)*) => {
+        mod $store {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    crate::$module::$scenario(crate::bed::Bed::$store().await).await;
+                }
+            )*
+        }
+    };
+}
+
+on_every_store! {
+    membership::cold_start_of_many_fails_nobody_and_grants_once,
+    membership::one_alone_owns_everything,
+    membership::joining_and_leaving_move_only_what_they_must,
+    membership::a_rolling_restart_moves_nothing,
+    membership::an_unhealthy_worker_is_drained,
+    membership::a_leaving_leader_takes_nothing_with_it,
+    membership::several_joins_make_one_rebalance,
+    hooks::calls_come_in_order_and_bounded,
+    hooks::failing_and_panicking_hooks_are_survived,
+    hooks::a_stop_that_never_ends_holds_back_only_its_own,
+    hooks::grants_are_current_until_they_are_given_back,
+    hooks::a_manager_without_hooks_only_shows,
+    life::no_task_outlives_a_stopped_manager,
+    life::a_dropped_manager_leaves,
+    life::a_cancelled_start_leaves_nothing,
+    life::a_start_without_a_free_id_says_so,
+    life::partitions_change_by_a_refresh,
+    life::an_election_agent_decides_who_leads,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_start_at_once_in_memory() {
+    scale::sixty_four_start_at_once(bed::Bed::memory().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_start_at_once_on_nats() {
+    scale::sixty_four_start_at_once(bed::Bed::nats().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_thousand_partitions_are_shared_on_nats() {
+    scale::a_hundred_thousand_partitions_are_shared(bed::Bed::nats().await).await;
+}
+
+#[test]
+fn a_blocked_runtime_does_not_stop_heartbeats() {
+    hooks::a_blocked_runtime_does_not_stop_heartbeats(async || bed::Bed::nats().await);
+}

@@ -1,0 +1,118 @@
+//! Many workers, many partitions, and a cluster of servers that loses one.
+
+use std::time::Duration;
+
+use divvy::manager::{EventKind, Manager, Settings, Shutdown, StaticSource, StoreChoice};
+use divvy::store::StoreSettings;
+use divvy::{Balanced, Partitions};
+use divvy_testbed::{NatsCluster, NatsVersion, until, until_some};
+use tokio::sync::mpsc;
+
+use crate::bed::{Bed, SOON};
+use crate::fleet::Fleet;
+
+/// As many as a cluster starts with at most: nobody's start fails, and one
+/// root grants everything.
+pub(crate) async fn sixty_four_start_at_once(bed: Bed) {
+    let mut fleet = Fleet::new(bed, 640);
+    fleet.settings.leader.expected_workers = Some(64);
+    // So many threads in one process take turns.
+    fleet.settings.leader.heartbeat_ttl = Duration::from_secs(10);
+    fleet.settings.leader.heartbeat_interval = Duration::from_secs(1);
+    fleet.settings.leader.leader_lease = Duration::from_secs(5);
+    fleet.settings.leader.cold_start_window = Duration::from_secs(30);
+    fleet.join_many(64).await;
+    fleet.owned().await;
+    assert_eq!(fleet.counts(), [10; 64]);
+    assert_eq!(fleet.grants_committed(), 1);
+    fleet.end().await;
+}
+
+/// A hundred thousand partitions on a server whose messages hold a megabyte.
+pub(crate) async fn a_hundred_thousand_partitions_are_shared(bed: Bed) {
+    let mut fleet = Fleet::new(bed, 100_000);
+    fleet.settings.leader.expected_workers = Some(2);
+    fleet.settings.leader.heartbeat_ttl = Duration::from_secs(20);
+    fleet.settings.leader.heartbeat_interval = Duration::from_secs(1);
+    fleet.settings.leader.leader_lease = Duration::from_secs(10);
+    fleet.join_many(2).await;
+    let views = fleet.views();
+    until(SOON * 3, "all are owned", async || {
+        let counts = views
+            .iter()
+            .map(|view| view.current_assignment().partitions.len());
+        counts.sum::<usize>() == 100_000
+    })
+    .await;
+    assert_eq!(fleet.counts(), [50_000; 2]);
+    fleet.end().await;
+}
+
+/// Three servers hold the bucket, and the one that leads it is killed. Writes
+/// stall for seconds; with `calm`, work is not interrupted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calm_workers_work_on_while_a_cluster_of_servers_chooses_a_leader() {
+    let mut cluster = NatsCluster::start(NatsVersion::Newest, 3).await;
+    let partitions = Partitions::shards([("p", 30)]).unwrap();
+    let (told, mut heard) = mpsc::channel(1 << 16);
+    let mut managers = Vec::new();
+    for number in 0..3 {
+        let store = StoreSettings {
+            cluster: "tests".to_owned(),
+            connect_timeout: Duration::from_secs(30),
+            replicas: 3,
+            ..StoreSettings::default()
+        };
+        let mut settings = Settings {
+            instance: Some(format!("host-{number}")),
+            ..Settings::calm()
+        };
+        settings.leader.startup_timeout = SOON * 2;
+        settings.leader.cold_start_window = Duration::from_secs(5);
+        settings.leader.expected_workers = Some(3);
+        let choice: StoreChoice = (cluster.url().parse().unwrap(), store).into();
+        let builder = Manager::builder(choice, StaticSource::new(partitions.clone()))
+            .settings(settings)
+            .strategy(Balanced::new())
+            .events(told.clone());
+        managers.push(tokio::spawn(builder.start()));
+    }
+    let mut started = Vec::new();
+    for manager in managers {
+        started.push(manager.await.unwrap().unwrap());
+    }
+    let owned = || {
+        let counts = started
+            .iter()
+            .map(|manager| manager.current_assignment().partitions.len());
+        counts.sum::<usize>()
+    };
+    until(SOON * 2, "all are owned", async || owned() == 30).await;
+    while heard.try_recv().is_ok() {}
+    let leader = until_some(SOON, "a leader of the bucket", async || {
+        cluster.leader_of("KV_divvy").await
+    });
+    let leader = leader.await;
+    cluster.server(leader).kill();
+    let beats = |heard: &mut mpsc::Receiver<divvy::manager::ManagerEvent>, count: &mut usize| {
+        while let Ok(event) = heard.try_recv() {
+            match event.kind {
+                EventKind::Deadline { until: Some(_), .. } => *count += 1,
+                EventKind::Revoked { .. } | EventKind::Deadline { until: None, .. } => {
+                    panic!("work was interrupted: {event:?}")
+                }
+                _ => {}
+            }
+        }
+    };
+    let mut count = 0;
+    until(SOON * 2, "leases are renewed again", async || {
+        beats(&mut heard, &mut count);
+        count >= 12
+    })
+    .await;
+    assert_eq!(owned(), 30);
+    for manager in started {
+        manager.stop(Shutdown::Leave).await.unwrap();
+    }
+}
