@@ -11,11 +11,13 @@ mod help;
 mod placement;
 mod simulate;
 mod store;
+mod worker;
 
-pub(crate) use bench::{BenchCommand, Part, StoresArgs};
+pub(crate) use bench::{BenchCommand, FailoverArgs, Part, StoresArgs};
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
+pub(crate) use worker::{OnStop, Preset, WorkerArgs};
 
 /// divvy divides partitions of work among workers: fairly, with few moves, one owner each.
 #[derive(Debug, Parser)]
@@ -62,6 +64,9 @@ pub(crate) enum Command {
         override_usage = "divvy explain <PARTITION> --workers <WORKERS> [OPTIONS]"
     )]
     Explain(ExplainArgs),
+    /// Take part in a cluster, and say what happens
+    #[command(long_about = help::WORKER, after_long_help = help::WORKER_EXAMPLES)]
+    Worker(WorkerArgs),
     /// Run seeds of the simulator, and print what reproduces a failure
     #[command(
         long_about = help::SIMULATE,

@@ -7,6 +7,7 @@ pub(crate) mod key;
 mod picture;
 pub(crate) mod plan;
 pub(crate) mod simulate;
+pub(crate) mod worker;
 
 use std::io::Write;
 

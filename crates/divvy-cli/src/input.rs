@@ -10,6 +10,7 @@ mod workers;
 
 pub(crate) use change::Change;
 pub(crate) use option::{band_width, strategy};
+pub(crate) use partitions::partitions;
 
 use divvy::{Assignment, Partitions, Workers};
 

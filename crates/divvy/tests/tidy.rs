@@ -128,3 +128,12 @@ fn the_docs_folder_holds_only_the_guides_and_their_images() {
         }
     }
 }
+
+#[test]
+fn the_readme_shows_the_quickstart_as_it_is() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let example = read("crates/divvy/examples/quickstart.rs");
+    let lines = example.lines().filter(|line| !line.starts_with("//!"));
+    let code = lines.collect::<Vec<_>>().join("\n");
+    assert!(read("README.md").contains(code.trim()));
+}

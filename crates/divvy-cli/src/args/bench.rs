@@ -9,12 +9,40 @@ use divvy::store::StoreUrl;
 
 use super::help;
 use super::store::{StoreArgs, span, typed_store};
+use super::worker::Preset;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
+    /// Measure how long partitions are without an owner when workers crash or leave
+    #[command(long_about = help::BENCH_FAILOVER, after_long_help = help::BENCH_FAILOVER_EXAMPLES)]
+    Failover(FailoverArgs),
     /// Measure compare-and-set, watches and leases on stores
     #[command(long_about = help::BENCH_STORES, after_long_help = help::BENCH_STORES_EXAMPLES)]
     Stores(StoresArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FailoverArgs {
+    /// The store that workers share, not memory [default: that of DIVVY_STORE]
+    #[arg(long, value_name = "URL", value_parser = typed_store)]
+    pub(crate) store: Option<StoreUrl>,
+    /// The workers' timings
+    #[arg(long, value_name = "NAME", default_value = "fast")]
+    pub(crate) preset: Preset,
+    /// How many workers there are
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=200))]
+    pub(crate) workers: u32,
+    /// How many partitions they share
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) partitions: u32,
+    /// How many are killed, followers and leaders in turn; a fifth as many are stopped in order
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) kills: u32,
+    /// Print JSON: {"preset", "failed_starts", "follower_kill_ms": {"p50", "p99", "max"}, ...}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) reach: StoreArgs,
 }
 
 #[derive(Debug, clap::Args)]

@@ -133,6 +133,24 @@ Examples:
 pub(super) const BENCH: &str = "\
 Measures what a cluster's speed depends on, on the machine and the servers that it will run on.";
 
+pub(super) const BENCH_FAILOVER: &str = "\
+Starts workers as processes, kills followers and leaders in turn (SIGKILL), stops some in order, and \
+measures the time until everything that they had is started elsewhere. It also counts what must not \
+be: starts that fail, partitions with two owners at once, stable ids held twice; and puts sizes and \
+times beside the bounds that they have to keep.
+
+Workers write to a cluster of their own (or --cluster), whose keys are deleted afterwards.";
+
+pub(super) const BENCH_FAILOVER_EXAMPLES: &str = "\
+Examples:
+  divvy bench failover --store file:./a.db --workers 2 --partitions 8 --kills 2
+  divvy bench failover --store file:./b.db --workers 2 --partitions 8 --kills 1 --json
+  DIVVY_STORE=file:./c.db divvy bench failover --workers 3 --partitions 8 --kills 1
+
+On servers:
+  divvy bench failover --store nats://localhost:4222 --preset default --kills 20 --json
+  divvy bench failover --store redis://localhost:6379 --workers 8 --partitions 1000 --kills 50";
+
 pub(super) const BENCH_STORES: &str = "\
 Measures stores: compare-and-set by one client and by many, one counter that all of them want, the \
 time from a write to the watch that sees it, and leases that are acquired, renewed and released \
@@ -165,6 +183,34 @@ Examples:
 On servers:
   divvy bench stores --store redis://localhost:6379 --store nats://localhost:4222 --peer
   divvy bench stores --store rediss://localhost:6380 --user divvy --password-file redis.password";
+
+pub(super) const WORKER: &str = "\
+Takes part in a cluster as one of its workers: claims a stable id, may lead, and owns what it is \
+given until a signal (TERM or INT) or --run-for ends it. Every event is a line of JSON on stdout: \
+claimed, state_changed, adopted, assigned, started, revoked, stopped, leadership_changed, \
+committed, error, ended.
+
+--on-stop leave hands its partitions over at once; --on-stop return keeps them for an instance of \
+the same name, for --return-within.
+
+Stores (--store):
+  memory               in this process, so alone
+  file:PATH            all processes of one machine
+  nats://HOST:PORT     a NATS server with JetStream; tls:// with encryption
+  redis://HOST:PORT    Redis or Valkey; rediss:// with encryption, redis+unix://PATH by a socket
+
+An address with a password in it is taken from DIVVY_STORE, not from an argument, which everyone on \
+the machine can read.";
+
+pub(super) const WORKER_EXAMPLES: &str = "\
+Examples:
+  divvy worker --store memory --preset fast --partitions 8 --run-for 2s
+  divvy worker --store file:./divvy.db --preset fast --instance a --partitions orders:4 --run-for 3s
+  DIVVY_STORE=memory divvy worker --preset fast --partitions 2 --tick 200ms --run-for 2s
+
+On servers:
+  divvy worker --store nats://localhost:4222 --cluster payments --partitions @shards.csv
+  divvy worker --store redis://localhost:6379 --config worker.yaml --on-stop return";
 
 pub(super) const SIMULATE: &str = "\
 Runs clusters that do not exist, to find out whether coordination holds. A seed is a world: \

@@ -91,6 +91,34 @@ impl StoreArgs {
     }
 }
 
+impl StoreArgs {
+    /// The flags for another process that is to be the same client.
+    pub(crate) fn login_flags(&self) -> Vec<String> {
+        let paths = [
+            ("--password-file", &self.password_file),
+            ("--token-file", &self.token_file),
+            ("--nkey-file", &self.nkey_file),
+            ("--creds-file", &self.creds_file),
+            ("--tls-ca", &self.tls_ca),
+            ("--tls-cert", &self.tls_cert),
+            ("--tls-key", &self.tls_key),
+        ];
+        let mut flags = Vec::new();
+        for (flag, path) in paths {
+            if let Some(path) = path {
+                flags.extend([flag.to_owned(), path.display().to_string()]);
+            }
+        }
+        if let Some(user) = &self.user {
+            flags.extend(["--user".to_owned(), user.clone()]);
+        }
+        if self.require_tls {
+            flags.push("--require-tls".to_owned());
+        }
+        flags
+    }
+}
+
 /// A store that was typed. Arguments are there for every user of the machine to
 /// read, so one with a password in it is refused.
 pub(crate) fn typed_store(text: &str) -> Result<StoreUrl, Invalid> {

@@ -1,5 +1,6 @@
 //! `divvy bench`: figures of stores, measured on the user's own servers.
 
+mod failover;
 mod key_value;
 mod leases;
 mod measure;
@@ -15,6 +16,7 @@ use crate::failure::Failure;
 
 pub(crate) fn run(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
+        BenchCommand::Failover(args) => failover::run(args, out),
         BenchCommand::Stores(args) => stores::run(args, out),
     }
 }

@@ -13,7 +13,7 @@ const GROUP_DEFAULT: &str = "default";
 pub(super) const FORMS: &str = "a count, groups such as orders:64,users:32, or @FILE";
 
 /// The partitions that were typed or that a file lists.
-pub(super) fn partitions(text: &str) -> Result<Partitions, Failure> {
+pub(crate) fn partitions(text: &str) -> Result<Partitions, Failure> {
     if let Some(source) = Source::of("--partitions", text) {
         return source.partitions();
     }

@@ -21,7 +21,9 @@ fn every_example_works_in_the_order_shown() {
         "plan",
         "explain",
         "simulate",
+        "worker",
         "bench stores",
+        "bench failover",
     ] {
         let help = divvy(&format!("{command} --help")).done();
         let shown = examples(&help);

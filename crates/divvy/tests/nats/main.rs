@@ -13,6 +13,7 @@ mod credentials;
 mod deletion;
 mod disk;
 mod faults;
+mod fence;
 mod permissions;
 mod secrets;
 mod source;

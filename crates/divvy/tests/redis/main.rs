@@ -8,6 +8,7 @@ mod conformance;
 mod connecting;
 mod encryption;
 mod faults;
+mod fence;
 mod hostile;
 mod incarnation;
 mod layout;

@@ -1,0 +1,75 @@
+//! What may be typed after `divvy worker`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use divvy::StrategyName;
+use divvy::store::StoreUrl;
+
+use super::store::{StoreArgs, span, typed_store};
+
+/// Timings that fit together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    Fast,
+    Default,
+    Calm,
+}
+
+/// What becomes of the partitions of a worker that is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnStop {
+    /// Others get them at once.
+    Leave,
+    /// They are kept for it.
+    Return,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorkerArgs {
+    /// The store of the cluster [default: that of DIVVY_STORE]
+    #[arg(long, value_name = "URL", value_parser = typed_store)]
+    pub(crate) store: Option<StoreUrl>,
+    /// Who this is: whoever comes back under a name gets its id and its partitions again
+    /// [default: the host's name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) instance: Option<String>,
+    /// A file with settings, JSON or YAML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Timings, where no file has them
+    #[arg(long, value_name = "NAME", conflicts_with = "config")]
+    pub(crate) preset: Option<Preset>,
+    /// What there is to own: a count, groups with counts, or a file, which is read again when it
+    /// changes
+    #[arg(
+        long,
+        value_name = "N|GROUP:N,...|@FILE",
+        allow_negative_numbers = true
+    )]
+    pub(crate) partitions: Option<String>,
+    /// Who places them, with its default options; others stand in a file
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<StrategyName>,
+    /// What to do with partitions when a signal ends the worker
+    #[arg(long, value_name = "HOW")]
+    pub(crate) on_stop: Option<OnStop>,
+    /// For how long they are kept with --on-stop return
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span)]
+    pub(crate) return_within: Duration,
+    /// End after this long
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(crate) run_for: Option<Duration>,
+    /// Work so often: for each partition that is owned, a line with its token
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(crate) tick: Option<Duration>,
+    /// Also print every renewal of the lease
+    #[arg(long)]
+    pub(crate) deadlines: bool,
+    /// End with the process that started this one
+    #[arg(long, hide = true)]
+    pub(crate) die_with_parent: bool,
+    #[command(flatten)]
+    pub(crate) reach: StoreArgs,
+}

@@ -1,0 +1,186 @@
+//! Workers as processes of this program.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, anyhow};
+use divvy::Moment;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::board::Board;
+
+/// How often what was said is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+/// Longer than anything takes when all is well.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The workers of one run.
+pub(super) struct Crew {
+    /// What each is started with.
+    arguments: Vec<String>,
+    /// The store, where a flag names it.
+    store: Option<String>,
+    board: Arc<Mutex<Board>>,
+    /// By number; nothing where one is gone.
+    processes: Vec<Option<Child>>,
+    pub(super) failed_starts: usize,
+}
+
+impl Crew {
+    pub(super) fn new(store: Option<String>, arguments: Vec<String>) -> Self {
+        Self {
+            arguments,
+            store,
+            board: Arc::default(),
+            processes: Vec::new(),
+            failed_starts: 0,
+        }
+    }
+
+    pub(super) fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a worker, under a name that none had before.
+    pub(super) fn start(&mut self) -> anyhow::Result<()> {
+        let number = self.processes.len();
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(program);
+        command.args(["worker", "--deadlines", "--die-with-parent"]);
+        if let Some(store) = &self.store {
+            command.args(["--store", store]);
+        }
+        let mut child = command
+            .args(["--instance", &format!("bench-{number}")])
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start a worker")?;
+        self.board().members.push(Default::default());
+        let out = child.stdout.take().context("a worker has no output")?;
+        let board = Arc::clone(&self.board);
+        std::thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                // A killed process may end in the middle of a line.
+                if let Ok(line) = serde_json::from_str(&line) {
+                    let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+                    board.hear(number, &line);
+                }
+            }
+        });
+        self.processes.push(Some(child));
+        Ok(())
+    }
+
+    /// A worker that leads, or one that does not.
+    pub(super) fn find(&self, leads: bool) -> Option<usize> {
+        let board = self.board();
+        let fits = |number: &usize| {
+            self.processes[*number].is_some() && board.members[*number].leads == leads
+        };
+        let numbers = (0..self.processes.len()).rev();
+        numbers
+            .filter(fits)
+            .max_by_key(|number| board.members[*number].owned.len())
+    }
+
+    /// What a worker owns.
+    pub(super) fn owned_by(&self, number: usize) -> BTreeSet<String> {
+        self.board().members[number].owned.keys().cloned().collect()
+    }
+
+    /// Kills a worker, and says when that was.
+    pub(super) fn kill(&mut self, number: usize) -> anyhow::Result<Moment> {
+        let mut child = self.take(number)?;
+        let at = divvy::manager::now();
+        child.kill().context("cannot kill a worker")?;
+        child.wait().context("a worker does not end")?;
+        self.board().gone(number, divvy::manager::now(), false);
+        Ok(at)
+    }
+
+    /// Asks a worker to end, and says when it was asked.
+    pub(super) fn stop(&mut self, number: usize) -> anyhow::Result<Moment> {
+        let mut child = self.take(number)?;
+        let at = divvy::manager::now();
+        kill_process(Pid::from_child(&child), Signal::TERM).context("cannot signal a worker")?;
+        child.wait().context("a worker does not end")?;
+        self.board().gone(number, divvy::manager::now(), true);
+        Ok(at)
+    }
+
+    fn take(&mut self, number: usize) -> anyhow::Result<Child> {
+        self.processes[number].take().context("that worker is gone")
+    }
+
+    /// Waits until the board says so.
+    pub(super) fn until<T>(
+        &mut self,
+        what: &str,
+        mut look: impl FnMut(&Board) -> Option<T>,
+    ) -> anyhow::Result<T> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = look(&self.board()) {
+                return Ok(found);
+            }
+            self.count_failed();
+            if Instant::now() > end {
+                return Err(anyhow!("not within {PATIENCE:?}: {what}"));
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+    }
+
+    fn count_failed(&mut self) {
+        for number in 0..self.processes.len() {
+            let ended = match &mut self.processes[number] {
+                Some(child) => child.try_wait().is_ok_and(|status| status.is_some()),
+                None => false,
+            };
+            if ended {
+                self.processes[number] = None;
+                self.failed_starts += 1;
+                self.board().gone(number, divvy::manager::now(), false);
+            }
+        }
+    }
+
+    /// All that still run are asked to end.
+    pub(super) fn end(&mut self) -> anyhow::Result<()> {
+        for number in 0..self.processes.len() {
+            if self.processes[number].is_some() {
+                self.stop(number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Memory of each worker that is its own, in bytes.
+    pub(super) fn memory(&self) -> Vec<u64> {
+        let running = self.processes.iter().flatten();
+        let of = |child: &Child| {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix("RssAnon:"))?;
+            let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+            Some(kilobytes * 1024)
+        };
+        running.filter_map(of).collect()
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for child in self.processes.iter_mut().flatten() {
+            let _ended = child.kill();
+            let _ended = child.wait();
+        }
+    }
+}

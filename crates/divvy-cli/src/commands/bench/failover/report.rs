@@ -1,0 +1,114 @@
+//! What a run came to.
+
+use std::io::Write;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::table::{Align, Table, Tone};
+use crate::terminal::Terminal;
+
+/// How long something took, over several times.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(super) struct Spread {
+    p50: f64,
+    p99: f64,
+    pub(super) max: f64,
+}
+
+impl Spread {
+    /// In milliseconds; nothing was measured is 0.
+    pub(super) fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |share: f64| {
+            let place = (times.len() as f64 * share).ceil() as usize;
+            let time = times.get(place.max(1) - 1).or_else(|| times.last());
+            time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
+        };
+        Self {
+            p50: at(0.5),
+            p99: at(0.99),
+            max: at(1.0),
+        }
+    }
+}
+
+/// A figure beside what it has to stay below.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Bound {
+    pub(super) name: &'static str,
+    pub(super) measured: f64,
+    pub(super) bound: f64,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+pub(super) struct Figures {
+    pub(super) preset: &'static str,
+    pub(super) store: String,
+    pub(super) workers: u32,
+    pub(super) partitions: u32,
+    pub(super) failed_starts: usize,
+    pub(super) cold_start_ms: f64,
+    pub(super) follower_kill_ms: Spread,
+    pub(super) leader_kill_ms: Spread,
+    pub(super) graceful_stop_ms: Spread,
+    pub(super) claim_ms: Spread,
+    pub(super) two_owner_partition_seconds: f64,
+    pub(super) duplicate_ids: usize,
+    pub(super) bounds: Vec<Bound>,
+}
+
+impl Figures {
+    pub(super) fn write_table(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let headings = [
+            ("what", Align::Left),
+            ("p50", Align::Right),
+            ("p99", Align::Right),
+            ("max", Align::Right),
+        ];
+        let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
+        let ms = |value: f64| format!("{value:.0} ms");
+        for (name, spread) in [
+            ("a follower is killed", self.follower_kill_ms),
+            ("the leader is killed", self.leader_kill_ms),
+            ("a worker is stopped", self.graceful_stop_ms),
+            ("an id is claimed", self.claim_ms),
+        ] {
+            let cells = vec![
+                name.to_owned(),
+                ms(spread.p50),
+                ms(spread.p99),
+                ms(spread.max),
+            ];
+            table.push(Tone::Plain, cells);
+        }
+        let colour = Terminal::of_stdout().colour;
+        table.write(out, colour).map_err(Failure::output)?;
+        let headings = [
+            ("beside its bound", Align::Left),
+            ("measured", Align::Right),
+            ("bound", Align::Right),
+        ];
+        let mut table = Table::new(headings.map(|(text, align)| (text.to_owned(), align)));
+        for row in &self.bounds {
+            let number = |value: f64| format!("{value:.1}");
+            let cells = vec![row.name.to_owned(), number(row.measured), number(row.bound)];
+            let tone = if row.measured <= row.bound {
+                Tone::Plain
+            } else {
+                Tone::LastHigh
+            };
+            table.push(tone, cells);
+        }
+        writeln!(out).map_err(Failure::output)?;
+        table.write(out, colour).map_err(Failure::output)?;
+        writeln!(
+            out,
+            "\n{} failed starts, {} partition-seconds with two owners, {} ids held twice",
+            self.failed_starts, self.two_owner_partition_seconds, self.duplicate_ids
+        )
+        .map_err(Failure::output)
+    }
+}

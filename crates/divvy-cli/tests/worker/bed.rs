@@ -1,0 +1,78 @@
+//! The store that the processes of a test share.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use divvy_testbed::{
+    NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer, Server,
+};
+use tempfile::TempDir;
+
+/// Longer than anything takes, even on a machine that does much else.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+/// The lease of all workers: short, but to be kept on a busy machine.
+pub(crate) const LEASE: Duration = Duration::from_secs(2);
+
+const CONFIG: &str = "
+preset: fast
+heartbeat_ttl: 2s
+heartbeat_interval: 300ms
+leader_lease: 1s
+startup_timeout: 60s
+shutdown_timeout: 30s
+start_deadline: 30s
+stop_deadline: 30s
+";
+
+pub(crate) struct Bed {
+    pub(crate) server: Option<Kind>,
+    directory: TempDir,
+}
+
+pub(crate) enum Kind {
+    Nats(NatsServer),
+    Redis(RedisServer),
+}
+
+impl Kind {
+    pub(crate) fn server(&mut self) -> &mut Server {
+        match self {
+            Self::Nats(server) => server,
+            Self::Redis(server) => server,
+        }
+    }
+}
+
+impl Bed {
+    fn new(server: Option<Kind>) -> Self {
+        let directory = TempDir::new().unwrap();
+        std::fs::write(directory.path().join("worker.yaml"), CONFIG).unwrap();
+        Self { server, directory }
+    }
+
+    pub(crate) async fn file() -> Self {
+        Self::new(None)
+    }
+
+    pub(crate) async fn redis() -> Self {
+        let server = RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await;
+        Self::new(Some(Kind::Redis(server)))
+    }
+
+    pub(crate) async fn nats() -> Self {
+        let server = NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await;
+        Self::new(Some(Kind::Nats(server)))
+    }
+
+    pub(crate) fn address(&self) -> String {
+        match &self.server {
+            Some(Kind::Nats(server)) => server.url(),
+            Some(Kind::Redis(server)) => server.url(),
+            None => format!("file:{}", self.directory.path().join("divvy.db").display()),
+        }
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.directory.path().join("worker.yaml")
+    }
+}

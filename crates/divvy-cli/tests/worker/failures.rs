@@ -1,0 +1,134 @@
+//! Crashes, pauses and restarts, the same on every store.
+
+use std::collections::BTreeSet;
+
+use divvy_testbed::until;
+
+use crate::bed::{Bed, SOON};
+use crate::fleet::Fleet;
+
+/// Its partitions start elsewhere, and nothing else moves.
+pub(crate) async fn a_killed_follower_is_replaced(bed: Bed) {
+    let fleet = Fleet::settled(bed, 3, 12).await;
+    let victim = fleet.follower();
+    killed(fleet, victim).await;
+}
+
+/// The same for the leader: another leads, and running work is not touched.
+pub(crate) async fn a_killed_leader_is_replaced(bed: Bed) {
+    let fleet = Fleet::settled(bed, 3, 12).await;
+    let victim = fleet.leader();
+    let fleet = killed(fleet, victim).await;
+    until(SOON, "another leads", async || {
+        fleet.workers.iter().any(crate::fleet::Worker::leads)
+    })
+    .await;
+}
+
+async fn killed(mut fleet: Fleet, victim: usize) -> Fleet {
+    let before = fleet.owners();
+    let name = fleet.workers[victim].instance.clone();
+    fleet.kill(victim);
+    fleet.owned().await;
+    let after = fleet.owners();
+    for (partition, owners) in &before {
+        let was_its = owners[0] == name;
+        assert_eq!(after[partition] != *owners, was_its, "{partition}");
+    }
+    fleet.check();
+    fleet
+}
+
+/// Stopped for longer than its lease and then resumed, it does nothing with
+/// what it had; it comes back as a new session.
+pub(crate) async fn a_paused_worker_finds_out_before_it_acts(bed: Bed) {
+    let fleet = Fleet::settled(bed, 3, 12).await;
+    let victim = fleet.follower();
+    let id = fleet.workers[victim].id();
+    let had = fleet.owners();
+    let name = &fleet.workers[victim].instance;
+    let had: BTreeSet<_> = had.iter().filter(|(_, by)| by[0] == *name).collect();
+    let before = fleet.grants();
+    fleet.pause(victim);
+    until(SOON, "its partitions are started elsewhere", async || {
+        let new: BTreeSet<_> = fleet.grants().difference(&before).cloned().collect();
+        had.iter()
+            .all(|(name, _)| new.iter().any(|(partition, _)| partition == *name))
+    })
+    .await;
+    let leader = fleet.leader();
+    until(SOON, "the leader is at rest again", async || {
+        let lines = fleet.workers[leader].lines();
+        let states = lines.iter().filter(|line| line["event"] == "state_changed");
+        let last: Vec<_> = states
+            .rev()
+            .take(2)
+            .map(|line| line["to"].clone())
+            .collect();
+        last[0] == "stable" && last[1] != "emergency"
+    })
+    .await;
+    fleet.resume(victim);
+    until(SOON, "it learns that its session is over", async || {
+        fleet.workers[victim].has("session_ended")
+    })
+    .await;
+    fleet.balanced().await;
+    let (now, others) = (fleet.workers[victim].id(), fleet.workers.iter());
+    let same = others.filter(|worker| worker.id() == now).count();
+    assert_eq!((same, now), (1, id), "it has its own id again, alone");
+    fleet.check();
+}
+
+/// Each is asked to end, and started again: it gets back what it had.
+pub(crate) async fn a_rolling_restart_by_signals_moves_nothing(bed: Bed) {
+    let mut fleet = Fleet {
+        bed,
+        partitions: 12,
+        workers: Vec::new(),
+    };
+    let kept = ["--on-stop", "return", "--return-within", "60s"];
+    for number in 0..3 {
+        fleet.join(&format!("host-{number}"), &kept);
+    }
+    fleet.balanced().await;
+    let owners = fleet.owners();
+    for number in 0..3 {
+        fleet.end(number).await;
+        fleet.join(&format!("host-{number}"), &kept);
+        fleet.owned().await;
+        assert_eq!(fleet.owners(), owners, "after the restart of {number}");
+    }
+    fleet.check();
+}
+
+/// A server that does not answer for longer than a lease: work stops, goes on
+/// by itself, and never has two owners.
+pub(crate) async fn a_paused_server_is_survived(bed: Bed) {
+    let mut fleet = Fleet::settled(bed, 3, 12).await;
+    let server = fleet.bed.server.as_mut().unwrap();
+    server.server().pause();
+    until(SOON, "all work is stopped", async || {
+        fleet.owners().is_empty()
+    })
+    .await;
+    let server = fleet.bed.server.as_mut().unwrap();
+    server.server().resume();
+    fleet.owned().await;
+    fleet.balanced().await;
+    fleet.check();
+}
+
+/// A server that is killed and started again, with its data.
+pub(crate) async fn a_restarted_server_is_survived(bed: Bed) {
+    let mut fleet = Fleet::settled(bed, 3, 12).await;
+    let server = fleet.bed.server.as_mut().unwrap();
+    server.server().kill();
+    server.server().start_again().await;
+    until(SOON, "it was noticed", async || {
+        fleet.workers.iter().all(|worker| worker.has("error"))
+    })
+    .await;
+    fleet.owned().await;
+    fleet.check();
+}
