@@ -35,6 +35,10 @@ use crate::store::{Connection, KeyValue};
 pub(super) const INPUTS_MAX: usize = 1024;
 /// The driver looks at its clocks at least this often, to notice a suspend.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Whoever owns many partitions shows them only so often: each time costs as
+/// much as there are.
+const SHOW_INTERVAL: Duration = Duration::from_millis(50);
+const MANY_PARTITIONS: usize = 1000;
 /// The life of the store is asked for every so many polls of the root: one
 /// that is deleted and made anew may not cost a connection.
 const LIFE_POLLS: u32 = 4;
@@ -96,6 +100,9 @@ pub(super) struct Driver {
     stopped_at: Option<Moment>,
     moves_told: Option<String>,
     last_trouble: Option<StoreError>,
+    /// Something changed that was not shown yet; and when showing is due.
+    is_unshown: bool,
+    show_due: Moment,
     is_over: bool,
 }
 
@@ -121,6 +128,8 @@ impl Driver {
             stopped_at: None,
             moves_told: None,
             last_trouble: None,
+            is_unshown: false,
+            show_due: now,
             is_over: false,
             parts,
         }
@@ -155,7 +164,10 @@ impl Driver {
     async fn step(&mut self) {
         let now = boottime();
         let wake = self.parts.member.next_wake();
-        let wait = wake.map_or(LOOK_INTERVAL, |at| at.since(now).min(LOOK_INTERVAL));
+        let mut wait = wake.map_or(LOOK_INTERVAL, |at| at.since(now).min(LOOK_INTERVAL));
+        if self.is_unshown {
+            wait = wait.min(self.show_due.since(now));
+        }
         tokio::select! {
             biased;
             changed = self.parts.stop.changed(), if self.stopped_at.is_none() => {
@@ -297,8 +309,19 @@ impl Driver {
             let changes = &self.parts.status.metrics.assignment_changes;
             changes.fetch_add(1, Ordering::Relaxed);
         }
-        if has_changed || shown {
-            self.show();
+        self.is_unshown |= has_changed || shown;
+        self.show_if_due();
+    }
+
+    fn show_if_due(&mut self) {
+        let now = boottime();
+        if !self.is_unshown || now < self.show_due {
+            return;
+        }
+        self.is_unshown = false;
+        let owned = self.show();
+        if owned > MANY_PARTITIONS {
+            self.show_due = now + SHOW_INTERVAL;
         }
     }
 

@@ -90,8 +90,9 @@ impl Driver {
         }
     }
 
-    /// Shows what the machine knows, where that has changed.
-    pub(super) fn show(&self) {
+    /// Shows what the machine knows, where that has changed, and says how many
+    /// partitions that are.
+    pub(super) fn show(&self) -> usize {
         let (member, status) = (&self.parts.member, &self.parts.status);
         status.worker_id.send_if_modified(|shown| {
             let id = member.worker_id();
@@ -114,8 +115,10 @@ impl Driver {
             partitions: owned.collect(),
         };
         let metrics = &status.metrics;
-        let owned = assignment.partitions.len() as u64;
-        metrics.assigned_partitions.store(owned, Ordering::Relaxed);
+        let owned = assignment.partitions.len();
+        metrics
+            .assigned_partitions
+            .store(owned as u64, Ordering::Relaxed);
         if let Some(version) = assignment.version {
             let (epoch, number) = (version.epoch, u64::from(version.number));
             metrics.assignment_epoch.store(epoch, Ordering::Relaxed);
@@ -131,6 +134,7 @@ impl Driver {
         if self.is_over {
             status.state.send_replace(State::Shutdown);
         }
+        owned
     }
 
     pub(super) fn problem(&self, error: ManagerError) {
