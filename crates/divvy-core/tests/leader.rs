@@ -61,6 +61,23 @@ fn a_new_worker_gets_its_share_in_one_rebalance() {
 }
 
 #[test]
+fn who_is_back_after_its_partitions_were_handed_on_gets_a_share_again() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let lost = (leader + 1) % 3;
+    let instance = format!("host-{lost}");
+    cluster.kill(lost);
+    while cluster.counts().iter().sum::<usize>() < 12 {
+        cluster.run(Duration::from_millis(1));
+    }
+    // Before the window of its loss has closed.
+    let back = cluster.join(&instance);
+    cluster.run(fast().planned_scale_window * 3 + fast().rebalance_cooldown);
+    cluster.settle();
+    assert_eq!(cluster.counts()[back], 4);
+}
+
+#[test]
 fn a_planned_move_takes_four_round_trips_and_the_hook() {
     let mut cluster = Cluster::settled(fast(), 2, 8);
     let node = cluster.join("host-2");

@@ -96,6 +96,9 @@ impl Policy {
         if self.fingerprint != Some(fingerprint) {
             self.fingerprint = Some(fingerprint);
             self.changed = now;
+            // Whoever is back has perhaps lost what it had: that the cluster
+            // looks as it did before does not mean that it is balanced.
+            self.settled = self.settled.filter(|settled| *settled == fingerprint);
             if let Some(window) = &mut self.window {
                 window.has_joined |= eligible > self.eligible;
             }
