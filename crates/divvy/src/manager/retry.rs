@@ -9,11 +9,11 @@ const RETRIES_MAX: u32 = 100;
 /// Steepest growth of delays.
 const BACKOFF_MAX: f64 = 10.0;
 
-/// How failed calls are repeated: of the source of partitions and of the
-/// election agent. Delays grow from `initial_delay` by `backoff` up to
-/// `max_delay`, and each is drawn between nothing and that, so that many do
-/// not come back together. What the protocol itself repeats (claims, renewals,
-/// roots, watches) has its own timing, which follows from the lease.
+/// How failed calls of the source of partitions are repeated. Delays grow from
+/// `initial_delay` by `backoff` up to `max_delay`, and each is drawn between
+/// nothing and that, so that many do not come back together. What the protocol
+/// itself repeats (claims, renewals, roots, watches, elections) has its own
+/// timing, which follows from the lease.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retry {
     /// How often to try again before giving up, at most 100.

@@ -12,7 +12,7 @@ use crate::moment::Moment;
 impl Member {
     /// Starts and stops what has to be, as far as hooks that still run allow.
     pub(super) fn work_on(&mut self) {
-        if !self.work.dirty {
+        if !self.work.is_changed() {
             return;
         }
         if self.defect == Some(Defect::StartBeforeStopped) {
@@ -78,9 +78,7 @@ impl Member {
     /// Something was given back: says so, at once if nothing else is on its
     /// way, else with what ends in a moment.
     pub(super) fn acknowledge(&mut self) {
-        let hooks_run = self.work.hooks_running() > 0;
-        let more = hooks_run && self.work.iter().any(|slot| slot.is_giving_back());
-        if more {
+        if self.work.stop_hooks_running() > 0 {
             let soon = self.clock.now + self.setup.settings.heartbeat_interval / 4;
             self.timers.set_earlier(Timer::Renew, soon);
         } else {

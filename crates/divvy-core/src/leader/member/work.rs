@@ -3,7 +3,7 @@
 //! Hooks of one partition never overlap: whatever is granted or taken away
 //! while one runs is looked at when it ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::hash;
 use crate::leader::action::HookId;
@@ -89,6 +89,11 @@ impl Slot {
         }
     }
 
+    /// Whether nothing runs, and nothing is to run.
+    fn is_over(&self) -> bool {
+        self.phase == Phase::Idle && self.granted.is_none()
+    }
+
     /// Whether something of a grant that is over may still be running.
     pub(super) fn is_giving_back(&self) -> bool {
         let token = self.phase.token();
@@ -102,14 +107,29 @@ pub(super) struct Work {
     slots: BTreeMap<Box<str>, Slot>,
     hooks: BTreeMap<HookId, Box<str>>,
     last_hook: u64,
-    /// Something changed that slots have not been looked at for.
+    /// Something changed that no slot has been looked at for.
     pub(super) dirty: bool,
+    /// Slots that something changed for, each alone: with many partitions, not
+    /// all are looked at whenever a hook ends.
+    touched: Vec<Box<str>>,
+    /// Slots that would start if fewer hooks ran.
+    waiting: VecDeque<Box<str>>,
+    /// Slots whose start may have failed.
+    failed: BTreeSet<Box<str>>,
+    /// Slots in which anything runs, and those in which a stop hook does.
+    busy: usize,
+    stops: usize,
 }
 
 impl Work {
     /// Whether nothing runs, starts or stops.
     pub(super) fn is_idle(&self) -> bool {
-        self.slots.values().all(|slot| slot.phase == Phase::Idle)
+        self.busy == 0
+    }
+
+    /// Whether any slot has to be looked at.
+    pub(super) fn is_changed(&self) -> bool {
+        self.dirty || !self.touched.is_empty()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
@@ -120,8 +140,8 @@ impl Work {
         self.slots.get(partition)
     }
 
-    pub(super) fn hooks_running(&self) -> usize {
-        self.hooks.len()
+    pub(super) fn stop_hooks_running(&self) -> usize {
+        self.stops
     }
 
     /// Takes every grant away.
@@ -157,36 +177,57 @@ impl Work {
     /// at most as many as hooks may run at once.
     pub(super) fn begin(&mut self, may_work: bool, now: Moment) -> Vec<(HookId, Partition, Need)> {
         let mut begun = Vec::new();
-        for (name, slot) in &mut self.slots {
-            let Some(need) = slot.need(may_work, now) else {
-                continue;
-            };
-            // What has to stop never waits for what may start.
-            if need != Need::Stop && self.hooks.len() >= HOOKS_MAX {
-                continue;
+        let names: Vec<Box<str>> = if std::mem::take(&mut self.dirty) {
+            self.touched.clear();
+            self.waiting.clear();
+            self.slots.retain(|_, slot| !slot.is_over());
+            self.slots.keys().cloned().collect()
+        } else {
+            let mut names = std::mem::take(&mut self.touched);
+            let room = HOOKS_MAX.saturating_sub(self.hooks.len());
+            names.extend(self.waiting.drain(..room.min(self.waiting.len())));
+            names
+        };
+        for name in names {
+            if let Some((hook, need)) = self.look(&name, may_work, now) {
+                begun.push((hook, self.slots[&name].partition.clone(), need));
+            } else if self.slots.get(&name).is_some_and(Slot::is_over) {
+                self.slots.remove(&name);
             }
-            self.last_hook += 1;
-            let hook = HookId(self.last_hook);
-            slot.phase = match need {
-                Need::Start(token) => Phase::Starting {
-                    hook,
-                    token,
-                    since: now,
-                },
-                Need::Stop => Phase::Stopping {
-                    hook,
-                    token: slot.phase.token().expect("only what runs is stopped"),
-                    since: now,
-                },
-            };
-            slot.reported = false;
-            self.hooks.insert(hook, name.clone());
-            begun.push((hook, slot.partition.clone(), need));
         }
-        let idle = |slot: &Slot| slot.phase == Phase::Idle && slot.granted.is_none();
-        self.slots.retain(|_, slot| !idle(slot));
-        self.dirty = self.hooks.len() >= HOOKS_MAX;
         begun
+    }
+
+    /// Begins what one slot needs, if it needs anything.
+    fn look(&mut self, name: &str, may_work: bool, now: Moment) -> Option<(HookId, Need)> {
+        let slot = self.slots.get_mut(name)?;
+        let need = slot.need(may_work, now)?;
+        // What has to stop never waits for what may start.
+        if need != Need::Stop && self.hooks.len() >= HOOKS_MAX {
+            self.waiting.push_back(name.into());
+            return None;
+        }
+        self.last_hook += 1;
+        let hook = HookId(self.last_hook);
+        slot.phase = match need {
+            Need::Start(token) => Phase::Starting {
+                hook,
+                token,
+                since: now,
+            },
+            Need::Stop => Phase::Stopping {
+                hook,
+                token: slot.phase.token().expect("only what runs is stopped"),
+                since: now,
+            },
+        };
+        slot.reported = false;
+        match need {
+            Need::Start(_) => self.busy += 1,
+            Need::Stop => self.stops += 1,
+        }
+        self.hooks.insert(hook, name.into());
+        Some((hook, need))
     }
 
     /// A hook ended; `retry` is when a failed start may be tried again. What
@@ -200,15 +241,18 @@ impl Work {
         let name = self.hooks.remove(&hook)?;
         let slot = self.slots.get_mut(&name)?;
         let before = slot.phase;
-        self.dirty = true;
         match before {
             Phase::Starting { .. } if failed => {
                 slot.phase = Phase::Idle;
                 slot.not_before = Some(retry);
+                self.failed.insert(name.clone());
             }
             Phase::Starting { token, .. } => slot.phase = Phase::Running { token },
             _ => slot.phase = Phase::Idle,
         }
+        self.busy -= usize::from(before != Phase::Idle && slot.phase == Phase::Idle);
+        self.stops -= usize::from(matches!(before, Phase::Stopping { .. }));
+        self.touched.push(name);
         Some((slot, before))
     }
 
@@ -228,14 +272,21 @@ impl Work {
     }
 
     /// When the earliest start that failed may be tried again.
-    pub(super) fn next_retry(&self) -> Option<Moment> {
-        let waiting = self.slots.values().filter(|slot| slot.phase == Phase::Idle);
-        waiting.filter_map(|slot| slot.not_before).min()
+    pub(super) fn next_retry(&mut self) -> Option<Moment> {
+        let slots = &self.slots;
+        let retry_of = |name: &str| {
+            let slot = slots.get(name).filter(|slot| slot.phase == Phase::Idle)?;
+            slot.not_before
+        };
+        self.failed.retain(|name| retry_of(name).is_some());
+        self.failed.iter().filter_map(|name| retry_of(name)).min()
     }
 
     /// For planted mistakes only: the partition counts as stopped already.
     pub(super) fn abandon(&mut self, partition: &str) {
         if let Some(slot) = self.slots.get_mut(partition) {
+            self.busy -= usize::from(slot.phase != Phase::Idle);
+            self.stops -= usize::from(matches!(slot.phase, Phase::Stopping { .. }));
             slot.phase = Phase::Idle;
             self.dirty = true;
         }
