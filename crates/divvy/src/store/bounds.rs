@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use divvy_core::Invalid;
-use divvy_core::store::{CHUNK_BYTES_MAX, GroupDocument, LEASE_NAME_BYTES_MAX};
+use divvy_core::store::{
+    CHUNK_BYTES_MAX, GroupDocument, LEASE_NAME_BYTES_MAX, StoreError, StoreErrorKind, WorkerInfo,
+};
 
 /// Largest value of a key, in bytes; less where a server takes less.
 pub const VALUE_BYTES_MAX: usize = CHUNK_BYTES_MAX;
@@ -48,6 +50,20 @@ pub(crate) fn check_ttl(field: &'static str, ttl: Duration) -> Result<(), Invali
         return Err(Invalid::new(field, format!("{ttl:?}"), rule));
     }
     Ok(())
+}
+
+/// What a heartbeat says, as it is stored.
+pub(crate) fn checked_beat(
+    info: &WorkerInfo,
+    heartbeat_ttl: Duration,
+    session_ttl: Duration,
+) -> Result<String, StoreError> {
+    check_ttl("heartbeat ttl", heartbeat_ttl)?;
+    check_ttl("session ttl", session_ttl)?;
+    info.to_json().map_err(|error| {
+        let text = format_args!("worker info: {error}");
+        StoreError::new(StoreErrorKind::Invalid, text)
+    })
 }
 
 pub(crate) fn check_group(json: &str) -> Result<(), Invalid> {

@@ -14,7 +14,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use super::bounds::{
-    VALUE_BYTES_MAX, check_batch, check_group, check_listed, check_ttl, check_value,
+    VALUE_BYTES_MAX, check_batch, check_group, check_listed, check_ttl, check_value, checked_beat,
 };
 use super::connection::{Connection, ConnectionReport};
 use super::notices::{LeaseNotice, LeaseNotices, NoticeBoard};
@@ -301,11 +301,7 @@ impl Leases for MemoryLeases {
         heartbeat_ttl: Duration,
         session_ttl: Duration,
     ) -> Result<Tenure, StoreError> {
-        check_ttl("heartbeat ttl", heartbeat_ttl)?;
-        check_ttl("session ttl", session_ttl)?;
-        let info = info
-            .to_json()
-            .map_err(|error| invalid("worker info", &error))?;
+        let info = checked_beat(info, heartbeat_ttl, session_ttl)?;
         let (mut table, time, id) = (self.table(), self.time(), self.id_of(worker));
         let before = table.members(time, &self.cluster);
         let spans = (heartbeat_ttl, session_ttl);
@@ -369,9 +365,4 @@ impl Leases for MemoryLeases {
     async fn notices(&self) -> Result<LeaseNotices, StoreError> {
         Ok(self.shared.notices.subscribe())
     }
-}
-
-fn invalid(field: &'static str, error: &divvy_core::Error) -> StoreError {
-    use divvy_core::store::StoreErrorKind;
-    StoreError::new(StoreErrorKind::Invalid, format_args!("{field}: {error}"))
 }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::history::{History, brief};
 use super::options::Options;
 use super::report::Failure;
+use crate::store::Store;
 
 /// Between two looks at something that is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(3);
@@ -113,6 +114,29 @@ impl Run {
                 Err(self.fail(format!("{who} {what} failed as {kind:?}: {error}")))
             }
         }
+    }
+
+    /// Each says what it is and is reached, and all are of one incarnation.
+    pub(super) async fn is_described(&self, clients: [&dyn Store; 3]) -> Result<(), Failure> {
+        let mut incarnations = Vec::new();
+        for client in clients {
+            self.check(!client.describe().is_empty(), || {
+                "a store must describe itself".to_owned()
+            })?;
+            let connection = client.connection().borrow().clone();
+            self.check(connection.up && connection.connects > 0, || {
+                format!("an open store must be connected, but says {connection:?}")
+            })?;
+            let asking = client.incarnation();
+            incarnations.push(
+                self.done("client", "incarnation".to_owned(), asking)
+                    .await?,
+            );
+        }
+        let same = incarnations.windows(2).all(|pair| pair[0] == pair[1]);
+        self.check(same, || {
+            format!("one life of a store has several incarnations: {incarnations:?}")
+        })
     }
 
     /// What `operation` gives or fails with, noted. Not ending fails the case.

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use super::log::Writing;
 use super::{FileStore, tenures, time};
-use crate::store::bounds::{check_batch, check_group, check_listed, check_ttl};
+use crate::store::bounds::{check_batch, check_group, check_listed, check_ttl, checked_beat};
 use crate::store::notices::LeaseNotices;
 use crate::store::{Leases, clock};
 
@@ -104,12 +104,7 @@ impl Leases for FileStore {
         heartbeat_ttl: Duration,
         session_ttl: Duration,
     ) -> Result<Tenure, StoreError> {
-        check_ttl("heartbeat ttl", heartbeat_ttl)?;
-        check_ttl("session ttl", session_ttl)?;
-        let info = info.to_json().map_err(|error| {
-            let message = format!("worker info: {error}");
-            StoreError::new(StoreErrorKind::Invalid, message)
-        })?;
+        let info = checked_beat(info, heartbeat_ttl, session_ttl)?;
         let (cluster, worker) = (self.cluster(), worker.to_string());
         self.write(move |writing| {
             let spans = (heartbeat_ttl, session_ttl);

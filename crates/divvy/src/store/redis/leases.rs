@@ -7,7 +7,7 @@ use ::redis::Value;
 use async_trait::async_trait;
 use divvy_core::store::{
     Acquired, Claim, GroupDocument, Holder, Incarnation, LeaseKey, LeaseName, Member, Nonce,
-    SessionStart, StoreError, StoreErrorKind, Tenure, Token, WorkerId, WorkerInfo,
+    SessionStart, StoreError, Tenure, Token, WorkerId, WorkerInfo,
 };
 use tokio::sync::watch;
 
@@ -18,7 +18,7 @@ use super::members::Membership;
 use super::script::{self, Inputs, Script};
 use super::subscription::{Heard, Subscription};
 use super::{groups, incarnation, layout, reply};
-use crate::store::bounds::{TTL_MAX, check_batch, check_group, check_ttl};
+use crate::store::bounds::{TTL_MAX, check_batch, check_group, check_ttl, checked_beat};
 use crate::store::connection::Connection;
 use crate::store::notices::{LeaseNotice, LeaseNotices, NoticeBoard};
 use crate::store::settings::StoreSettings;
@@ -283,14 +283,7 @@ impl Leases for RedisLeases {
         heartbeat_ttl: Duration,
         session_ttl: Duration,
     ) -> Result<Tenure, StoreError> {
-        check_ttl("heartbeat ttl", heartbeat_ttl)?;
-        check_ttl("session ttl", session_ttl)?;
-        let info = info.to_json().map_err(|error| {
-            StoreError::new(
-                StoreErrorKind::Invalid,
-                format_args!("worker info: {error}"),
-            )
-        })?;
+        let info = checked_beat(info, heartbeat_ttl, session_ttl)?;
         let spans = (heartbeat_ttl, session_ttl);
         let membership = self.membership();
         membership

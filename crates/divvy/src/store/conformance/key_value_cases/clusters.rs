@@ -76,21 +76,6 @@ pub async fn a_store_describes_itself(
     let run = Run::new("a_store_describes_itself", options);
     let one = KeyValueClient::open(&run, subject, "c", "one").await?;
     let two = KeyValueClient::open(&run, subject, "other", "two").await?;
-    let mut incarnations = Vec::new();
-    for client in [&one, &two, &one] {
-        let description = client.store.describe();
-        run.check(!description.is_empty(), || {
-            "a store must describe itself".to_owned()
-        })?;
-        let connection = client.store.connection().borrow().clone();
-        run.check(connection.up && connection.connects > 0, || {
-            format!("an open store must be connected, but says {connection:?}")
-        })?;
-        let asking = client.store.incarnation();
-        incarnations.push(run.done("client", "incarnation".to_owned(), asking).await?);
-    }
-    let same = incarnations.windows(2).all(|pair| pair[0] == pair[1]);
-    run.check(same, || {
-        format!("one life of a store has several incarnations: {incarnations:?}")
-    })
+    run.is_described([&*one.store, &*two.store, &*one.store])
+        .await
 }
