@@ -63,7 +63,7 @@ pub struct Settings {
     pub groups: Vec<String>,
     /// How many partitions each group has.
     pub shards_per_group: Option<u32>,
-    /// How failed calls of the source and of the election agent are repeated.
+    /// How failed calls of the source are repeated.
     pub retry: Retry,
     /// How many hooks run at once, 1 to 1024.
     pub hook_concurrency: usize,
