@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use divvy_core::leader::{
     Action, Clock, Event, HookEnd, HookId, LeaderSettings, Member, MemberSetup, Operation, Reply,
-    Report, SelfDescription, Shutdown, Watched,
+    Report, SelfDescription, Shutdown, State, Watched,
 };
 use divvy_core::store::{Change, Entry, Incarnation, Key, KeyValueTable, Outcome};
 use divvy_core::{Balanced, Health, Moment, Partitions, Strategy};
@@ -31,6 +31,8 @@ pub(crate) struct Node {
     pub(crate) is_cut: bool,
     watched: Vec<Watched>,
     pub(crate) problems: Vec<String>,
+    /// Every state that it went through, after the first.
+    pub(crate) states: Vec<State>,
     pub(crate) aborted: Option<String>,
     pub(crate) ended: bool,
     /// How long its hooks take; nothing for never.
@@ -50,6 +52,8 @@ pub(crate) struct Cluster {
     pub(crate) partitions: Partitions,
     pub(crate) strategy: Arc<dyn Strategy>,
     pub(crate) incarnation: Incarnation,
+    /// What wall clocks show at the beginning.
+    pub(crate) unix_ms: u64,
     queue: BTreeMap<(Duration, u64), Due>,
     sequence: u64,
     /// Every start: partition, token, node.
@@ -68,6 +72,7 @@ impl Cluster {
             partitions: Partitions::shards([("p", partitions)]).unwrap(),
             strategy: Arc::new(Balanced::new()),
             incarnation: Incarnation::new("first"),
+            unix_ms: 1_700_000_000_000,
             queue: BTreeMap::new(),
             sequence: 0,
             history: Vec::new(),
@@ -89,7 +94,7 @@ impl Cluster {
     fn clock(&self) -> Clock {
         Clock {
             now: Moment::from_origin(self.now),
-            unix_ms: 1_700_000_000_000 + self.now.as_millis() as u64,
+            unix_ms: self.unix_ms.saturating_add(self.now.as_millis() as u64),
         }
     }
 
@@ -122,6 +127,7 @@ impl Cluster {
             is_cut: false,
             watched: Vec::new(),
             problems: Vec::new(),
+            states: Vec::new(),
             aborted: None,
             ended: false,
             hook_time: Some(Duration::from_millis(1)),
@@ -190,6 +196,7 @@ impl Cluster {
                 Action::Report(Report::Problem(text)) => {
                     self.nodes[node].problems.push(text.into());
                 }
+                Action::Report(Report::State { to, .. }) => self.nodes[node].states.push(to),
                 Action::Abort(why) => {
                     self.nodes[node].aborted = Some(why);
                     self.kill(node);

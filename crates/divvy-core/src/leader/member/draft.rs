@@ -93,11 +93,13 @@ impl Member {
         let may_move = policy.may_move && leading.listed.is_some() && !restarts;
         let is_settled = policy.is_settled;
         self.ask_back(&mut sketch, &mut changes);
-        self.place(&mut sketch, &mut changes, before, may_place, may_move);
+        let is_answered = self.place(&mut sketch, &mut changes, before, may_place, may_move);
         let has_source = leading_knows(self, &sketch);
         let lifecycle = match before.root.lifecycle {
             _ if restarts => Lifecycle::ColdStart,
-            Lifecycle::ColdStart if may_place && has_source => Lifecycle::PostColdStart,
+            Lifecycle::ColdStart if may_place && has_source && is_answered => {
+                Lifecycle::PostColdStart
+            }
             Lifecycle::PostColdStart if is_settled => Lifecycle::Stable,
             same => same,
         };
@@ -105,16 +107,25 @@ impl Member {
         let same_store = self.incarnation.as_ref() == Some(&before.root.incarnation);
         let needed = sketch.is_changed() || lifecycle != before.root.lifecycle;
         if !needed && is_sealed && same_store {
-            self.draft_needless(&changes);
+            self.draft_needless(&changes, &sketch);
             return None;
         }
         self.finish_draft(sketch, changes, before, lifecycle, expected)
     }
 
-    /// Nothing has to be written; what was considered is settled.
-    fn draft_needless(&mut self, changes: &Changes) {
-        if let Some(leading) = self.leading.as_mut().filter(|_| changes.considered) {
+    /// Nothing has to be written; what was considered is settled, and who
+    /// crashed had nothing that waits to be handed on.
+    fn draft_needless(&mut self, changes: &Changes, sketch: &Sketch) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        if changes.considered {
             leading.policy.considered(None);
+        }
+        let is_with_somebody =
+            |standing: &Standing| matches!(standing, Standing::Held(_) | Standing::Waiting);
+        if sketch.standings.iter().all(is_with_somebody) {
+            leading.policy.placed();
         }
     }
 
@@ -139,7 +150,8 @@ impl Member {
         }
     }
 
-    /// Places what is free, and moves what balance asks for.
+    /// Places what is free, and moves what balance asks for. Whether the
+    /// strategy had an answer, if it was asked.
     fn place(
         &mut self,
         sketch: &mut Sketch,
@@ -147,14 +159,14 @@ impl Member {
         before: &Committed,
         may_place: bool,
         may_move: bool,
-    ) {
+    ) -> bool {
         let is_free = |standing: &Standing| matches!(standing, Standing::Free(_));
         let has_free = sketch.standings.iter().zip(&sketch.is_dropped);
         let has_free = has_free
             .into_iter()
             .any(|(standing, dropped)| is_free(standing) && !dropped);
         if !(may_place && has_free || may_move) {
-            return;
+            return true;
         }
         let (is_open, owners, pins) = self.question_of(sketch, before);
         let question = Question {
@@ -168,10 +180,11 @@ impl Member {
             Err(why) => {
                 let again = self.clock.now + self.setup.settings.heartbeat_ttl;
                 self.timers.set_earlier(Timer::Round, again);
-                return self.report(Report::Problem(why.into()));
+                self.report(Report::Problem(why.into()));
+                return false;
             }
         };
-        let Some(answer) = answer else { return };
+        let Some(answer) = answer else { return true };
         if may_place {
             for (index, pin) in pins.iter().enumerate() {
                 if !is_free(&sketch.standings[index]) || sketch.is_dropped[index] {
@@ -187,6 +200,7 @@ impl Member {
             changes.considered = true;
             self.rebalance(sketch, changes, &owners, &answer);
         }
+        true
     }
 
     /// What the strategy has a say in, who has it, and where it is pinned.

@@ -208,8 +208,12 @@ impl Member {
         if self.leading.is_none() {
             return;
         }
+        if news == News::Crash {
+            // A watch may show a fence before it is answered.
+            self.crash_seen();
+        }
         match news {
-            News::Membership => {
+            News::Membership | News::Crash => {
                 self.answer_refreshes();
                 self.membership_changed();
             }

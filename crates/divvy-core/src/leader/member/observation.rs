@@ -53,6 +53,8 @@ pub(super) enum News {
     Ack,
     /// Who is there, or what they can do.
     Membership,
+    /// A session that was not renewed was ended.
+    Crash,
     /// The revision was another write before: the store has forgotten.
     Impossible,
 }
@@ -161,8 +163,12 @@ fn is_same_write(one: &WorkerRecord, other: &WorkerRecord) -> bool {
 }
 
 fn difference(before: &WorkerRecord, after: &WorkerRecord) -> News {
+    let same_session = before.session == after.session;
+    if same_session && before.life == Life::Live && after.life == Life::Fenced {
+        return News::Crash;
+    }
     // From its second beat on a session is eligible.
-    let same_member = before.session == after.session
+    let same_member = same_session
         && before.life == after.life
         && (before.beat > 1) == (after.beat > 1)
         && before.health == after.health
