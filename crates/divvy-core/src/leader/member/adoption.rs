@@ -22,7 +22,9 @@ impl Member {
         if !is_newer {
             return;
         }
-        if root.lease != self.setup.settings.heartbeat_ttl {
+        // A quarantine only takes away: whoever has another lease must follow it
+        // too, because what it still has is given to others after it.
+        if root.lease != self.setup.settings.heartbeat_ttl && !root.quarantine {
             let text = format!(
                 "heartbeat_ttl is {:?} here and {:?} in the cluster",
                 self.setup.settings.heartbeat_ttl, root.lease

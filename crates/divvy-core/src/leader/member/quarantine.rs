@@ -262,10 +262,7 @@ impl Member {
         let epoch = before.root.version.epoch;
         self.observation.workers().all(|observed| {
             let record = &observed.record;
-            // Whoever has another lease adopts nothing here.
-            !observed.is_live()
-                || record.lease != self.setup.settings.heartbeat_ttl
-                || (record.acked.epoch >= epoch && record.stopping.is_empty())
+            !observed.is_live() || (record.acked.epoch >= epoch && record.stopping.is_empty())
         })
     }
 
