@@ -18,8 +18,8 @@ mod settings;
 
 pub use action::{Action, HookId, Operation, OperationId, Report, Watched};
 pub use codec::{
-    AssembleError, Committed, EncodedRoot, ROOT_BYTES_MAX, RootHead, STOPPING_MAX, chunk_version,
-    encode_root,
+    AssembleError, Committed, EncodedRoot, INSTANCE_BYTES_MAX, ROOT_BYTES_MAX, RootHead,
+    STOPPING_MAX, chunk_version, encode_root,
 };
 pub use control::{CONTROL_BYTES_MAX, Control};
 #[doc(hidden)]
@@ -28,8 +28,8 @@ pub use event::{Clock, Event, HookEnd, Reply, SelfDescription};
 pub use member::{Member, MemberSetup};
 pub use moves::{MOVES_BYTES_MAX, MOVES_MAX, MoveEntry};
 pub use record::{
-    Holding, LeaderRecord, Life, Lifecycle, Root, SessionEntry, SessionId, Shutdown, State,
-    VERSION_NUMBER_MAX, Version, WorkerRecord,
+    EPOCH_MAX, Holding, LeaderRecord, Life, Lifecycle, Root, SessionEntry, SessionId, Shutdown,
+    State, VERSION_NUMBER_MAX, Version, WorkerRecord,
 };
 pub use settings::{
     CLOCK_DRIFT_PER_MILLE, LEASE_MIN, LeaderSettings, Overdue, TIMING_MAX,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::leader::{
-    AssembleError, Committed, EncodedRoot, Holding, LeaderRecord, Life, Lifecycle, ROOT_BYTES_MAX,
-    Root, RootHead, STOPPING_MAX, SessionEntry, SessionId, Version, WorkerRecord, chunk_version,
-    encode_root,
+    AssembleError, Committed, EPOCH_MAX, EncodedRoot, Holding, LeaderRecord, Life, Lifecycle,
+    ROOT_BYTES_MAX, Root, RootHead, STOPPING_MAX, SessionEntry, SessionId, TIMING_MAX,
+    VERSION_NUMBER_MAX, Version, WorkerRecord, chunk_version, encode_root,
 };
 use divvy_core::store::{CHUNK_BYTES_MAX, Incarnation, Key, Revision, Token};
 use divvy_core::{Health, Partitions};
@@ -224,22 +224,16 @@ fn leader() -> LeaderRecord {
 }
 
 fn worker_records() -> impl Strategy<Value = WorkerRecord> {
+    let spans = (0..=TIMING_MAX.as_nanos() as u64).prop_map(Duration::from_nanos);
+    let epochs = 0..=EPOCH_MAX;
     let life = prop_oneof![
         Just(Life::Live),
         Just(Life::Fenced),
-        any::<u32>().prop_map(|ms| Life::Left {
-            keep_for: Duration::from_millis(u64::from(ms)),
-        }),
+        spans.clone().prop_map(|keep_for| Life::Left { keep_for }),
     ];
     let versions =
-        (any::<u64>(), 0..1_u32 << 20).prop_map(|(epoch, number)| version(epoch, number));
-    let own = (
-        "[ -~]{0,40}",
-        any::<u128>(),
-        any::<u64>(),
-        any::<u32>(),
-        life,
-    );
+        (epochs.clone(), 0..=VERSION_NUMBER_MAX).prop_map(|(epoch, number)| version(epoch, number));
+    let own = ("[ -~]{0,40}", any::<u128>(), any::<u64>(), spans, life);
     let seen = (
         versions.clone(),
         prop::collection::vec(any::<u64>(), 0..20),
@@ -251,13 +245,13 @@ fn worker_records() -> impl Strategy<Value = WorkerRecord> {
         prop_oneof![Just(0.0), 1e-6..1e6_f64],
         prop::option::of("[a-z]{1,9}"),
         any::<u64>(),
-        any::<u64>(),
+        epochs,
     );
     (own, seen, said).prop_map(|(own, seen, said)| WorkerRecord {
         instance: own.0.into(),
         session: SessionId(own.1),
         beat: own.2,
-        lease: Duration::from_millis(u64::from(own.3)),
+        lease: own.3,
         life: own.4,
         acked: seen.0,
         stopping: seen.1,

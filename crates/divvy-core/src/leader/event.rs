@@ -2,10 +2,11 @@
 
 use super::action::{HookId, OperationId};
 use super::record::Shutdown;
+use crate::error::{Error, Invalid};
 use crate::moment::Moment;
 use crate::partition::Partitions;
 use crate::store::{Change, Entry, Incarnation, Outcome, Revision, StoreErrorKind};
-use crate::worker::Health;
+use crate::worker::{Health, Worker};
 
 /// The clocks of a member when something happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,4 +84,21 @@ pub struct SelfDescription {
     pub weight: f64,
     /// Its zone, if zones matter.
     pub zone: Option<Box<str>>,
+}
+
+impl SelfDescription {
+    /// Whether a worker can be like that: the rules are those of
+    /// [`Worker`](crate::Worker).
+    pub fn check(&self) -> Result<(), Invalid> {
+        let worker = Worker::new("w").and_then(|worker| worker.with_weight(self.weight));
+        let worker = worker.and_then(|worker| match &self.zone {
+            Some(zone) => worker.with_zone(zone.clone()),
+            None => Ok(worker),
+        });
+        match worker {
+            Err(Error::Invalid(invalid)) => Err(invalid),
+            Err(other) => Err(Invalid::new("worker", other, "cannot be")),
+            Ok(_) => Ok(()),
+        }
+    }
 }

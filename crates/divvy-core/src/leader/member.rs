@@ -47,10 +47,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::action::Action;
+use super::codec::INSTANCE_BYTES_MAX;
 use super::defect::Defect;
 use super::event::{Clock, Event, SelfDescription};
 use super::record::{Lifecycle, SessionId, Shutdown, State, Version};
 use super::settings::LeaderSettings;
+use crate::error::Invalid;
 use crate::moment::Moment;
 use crate::partition::Partition;
 use crate::store::{Incarnation, Token};
@@ -73,8 +75,9 @@ use self::work::Work;
 pub struct MemberSetup {
     /// The cluster's settings, which have been checked.
     pub settings: LeaderSettings,
-    /// Who asks for an id: the pod's or host's name. An instance that comes
-    /// back gets its id, and with it its partitions, again.
+    /// Who asks for an id: the pod's or host's name, 1..=
+    /// [`INSTANCE_BYTES_MAX`] bytes. An instance that comes back gets its id,
+    /// and with it its partitions, again.
     pub instance: Box<str>,
     /// Who places partitions when this member leads.
     pub strategy: Arc<dyn Strategy>,
@@ -87,6 +90,16 @@ pub struct MemberSetup {
     pub external_election: bool,
     /// The largest value that the store takes, in bytes.
     pub value_bytes_max: usize,
+}
+
+impl MemberSetup {
+    /// Whether a member can be made of this. [`Member::new`] takes that for
+    /// granted.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.settings.check()?;
+        crate::name::check("instance", &self.instance, INSTANCE_BYTES_MAX)?;
+        self.description.check()
+    }
 }
 
 /// A member of a cluster: handed events and the time, it says what to do.

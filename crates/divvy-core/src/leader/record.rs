@@ -23,6 +23,8 @@ pub struct Version {
 
 /// Versions of one epoch; a leader seals anew before it runs out of them.
 pub const VERSION_NUMBER_MAX: u32 = (1 << 20) - 1;
+/// The largest epoch: the last whose tokens fit.
+pub const EPOCH_MAX: u64 = (1 << 43) - 1;
 
 impl Version {
     /// The fencing token of grants that this root makes: epoch x 2^20 +
@@ -81,7 +83,7 @@ pub enum Shutdown {
     Leave,
     /// Keep id and partitions reserved: this worker will be back.
     Return {
-        /// For how long.
+        /// For how long; beyond [`TIMING_MAX`](super::TIMING_MAX) it is cut.
         within: Duration,
     },
 }
@@ -134,6 +136,33 @@ pub struct WorkerRecord {
     /// had forgotten, until a quarantine of a later epoch answers that; else
     /// 0.
     pub alarm: u64,
+}
+
+impl WorkerRecord {
+    /// The record of a session that says nothing of itself.
+    pub(super) fn of_nobody(
+        instance: &str,
+        session: SessionId,
+        life: Life,
+        lease: Duration,
+    ) -> Self {
+        Self {
+            instance: instance.into(),
+            session,
+            beat: 0,
+            lease,
+            life,
+            acked: Version::default(),
+            stopping: Vec::new(),
+            adopted: Version::default(),
+            token_max: None,
+            health: Health::Healthy,
+            weight: 0.0,
+            zone: None,
+            refresh: 0,
+            alarm: 0,
+        }
+    }
 }
 
 /// Whether a session goes on.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::frame::{Reader, Writer};
 use crate::error::Invalid;
 use crate::leader::record::{Holding, SessionEntry, SessionId, Version};
+use crate::name;
 use crate::partition::PARTITIONS_MAX;
 use crate::store::{Revision, Token};
 use crate::worker::{WORKER_NAME_BYTES_MAX, WORKERS_MAX};
@@ -149,6 +150,7 @@ fn put_session(writer: &mut Writer, entry: &SessionEntry) {
 
 fn read_session(reader: &mut Reader<'_>) -> Result<SessionEntry, Invalid> {
     let (session, worker) = (reader.wide()?, reader.text(WORKER_NAME_BYTES_MAX)?);
+    name::check("worker id", worker, WORKER_NAME_BYTES_MAX)?;
     let seen = Revision::new(reader.number()?);
     Ok(SessionEntry {
         session: SessionId(session),

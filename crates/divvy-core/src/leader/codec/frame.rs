@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::error::Invalid;
 use crate::hash;
+use crate::leader::settings::TIMING_MAX;
 
 /// What every record begins with.
 const MARK: u8 = 0xD7;
@@ -76,9 +77,10 @@ impl Writer {
         self.0.extend(value.to_le_bytes());
     }
 
-    /// Beyond 584 years a span is cut.
+    /// Beyond [`TIMING_MAX`] a span is cut.
     pub(super) fn span(&mut self, value: Duration) {
-        self.number(u64::try_from(value.as_nanos()).unwrap_or(u64::MAX));
+        let nanos = value.min(TIMING_MAX).as_nanos();
+        self.number(u64::try_from(nanos).expect("a day has that few nanoseconds"));
     }
 
     pub(super) fn text(&mut self, value: &str) {
@@ -178,8 +180,16 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.take()?))
     }
 
+    /// Who waits for a lease waits at most as long as one can be.
     pub(super) fn span(&mut self) -> Result<Duration, Invalid> {
-        self.number().map(Duration::from_nanos)
+        let span = Duration::from_nanos(self.number()?);
+        match span <= TIMING_MAX {
+            true => Ok(span),
+            false => {
+                let rule = format!("is a span over the bound of {TIMING_MAX:?}");
+                Err(self.wrong(format!("{span:?}"), &rule))
+            }
+        }
     }
 
     pub(super) fn text(&mut self, bytes_max: usize) -> Result<&'a str, Invalid> {

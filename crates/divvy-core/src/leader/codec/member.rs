@@ -2,7 +2,10 @@
 
 use super::frame::{Kind, Reader, Writer};
 use crate::error::Invalid;
-use crate::leader::record::{LeaderRecord, Life, SessionId, Version, WorkerRecord};
+use crate::leader::record::{
+    EPOCH_MAX, LeaderRecord, Life, SessionId, VERSION_NUMBER_MAX, Version, WorkerRecord,
+};
+use crate::name;
 use crate::store::Token;
 use crate::worker::{Health, WORKER_NAME_BYTES_MAX, Worker};
 
@@ -10,7 +13,7 @@ use crate::worker::{Health, WORKER_NAME_BYTES_MAX, Worker};
 /// more waits with its acknowledgement.
 pub const STOPPING_MAX: usize = 1024;
 /// Longest name of an instance, in bytes.
-const INSTANCE_BYTES_MAX: usize = 256;
+pub const INSTANCE_BYTES_MAX: usize = 256;
 
 impl LeaderRecord {
     /// The record as it is stored.
@@ -27,7 +30,7 @@ impl LeaderRecord {
     pub fn decode(bytes: &[u8]) -> Result<Self, Invalid> {
         let mut reader = Reader::frame(Kind::Leader, bytes)?;
         let record = Self {
-            epoch: reader.number()?,
+            epoch: read_epoch(&mut reader)?,
             session: SessionId(reader.wide()?),
             beat: reader.number()?,
             lease: reader.span()?,
@@ -90,11 +93,9 @@ impl WorkerRecord {
             token_max: read_token(reader_ref)?,
             health: read_health(reader_ref)?,
             weight: read_weight(reader_ref)?,
-            zone: Some(reader_ref.text(WORKER_NAME_BYTES_MAX)?)
-                .filter(|zone| !zone.is_empty())
-                .map(Into::into),
+            zone: read_zone(reader_ref)?,
             refresh: reader_ref.number()?,
-            alarm: reader_ref.number()?,
+            alarm: read_epoch(reader_ref)?,
         };
         reader.finish()?;
         Ok(record)
@@ -107,10 +108,19 @@ pub(super) fn put_version(writer: &mut Writer, version: Version) {
 }
 
 pub(super) fn read_version(reader: &mut Reader<'_>) -> Result<Version, Invalid> {
-    Ok(Version {
-        epoch: reader.number()?,
-        number: reader.number_u32()?,
-    })
+    let (epoch, number) = (read_epoch(reader)?, reader.number_u32()?);
+    match number <= VERSION_NUMBER_MAX {
+        true => Ok(Version { epoch, number }),
+        false => Err(reader.wrong(number, "is no number of a root")),
+    }
+}
+
+fn read_epoch(reader: &mut Reader<'_>) -> Result<u64, Invalid> {
+    let epoch = reader.number()?;
+    match epoch <= EPOCH_MAX {
+        true => Ok(epoch),
+        false => Err(reader.wrong(epoch, "is no epoch")),
+    }
 }
 
 fn read_life(reader: &mut Reader<'_>) -> Result<Life, Invalid> {
@@ -147,6 +157,15 @@ fn read_health(reader: &mut Reader<'_>) -> Result<Health, Invalid> {
         1 => Ok(Health::Unhealthy),
         other => Err(reader.wrong(other, "is no health")),
     }
+}
+
+fn read_zone(reader: &mut Reader<'_>) -> Result<Option<Box<str>>, Invalid> {
+    let zone = reader.text(WORKER_NAME_BYTES_MAX)?;
+    if zone.is_empty() {
+        return Ok(None);
+    }
+    name::check("worker zone", zone, WORKER_NAME_BYTES_MAX)?;
+    Ok(Some(zone.into()))
 }
 
 /// The rules for weights are those of workers: no record may bring a worker

@@ -39,11 +39,11 @@ impl Member {
 
     fn bring_into_force(&mut self, committed: &crate::leader::codec::Committed) {
         let root = &committed.root;
-        let session = self.session.as_ref().expect("a session adopts").id;
+        let session = self.session.as_ref().expect("a session adopts");
         let named = root
             .sessions
             .iter()
-            .position(|entry| entry.session == session);
+            .position(|entry| entry.session == session.id && entry.worker == session.worker);
         let mut owes_word = root.quarantine;
         if let Some(mine) = named {
             self.work.revoke_all();

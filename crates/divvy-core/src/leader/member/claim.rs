@@ -82,7 +82,10 @@ impl Member {
                 let now = self.clock.now;
                 let poll = now + self.jittered(self.setup.settings.root_poll_interval);
                 let at = at.map_or(poll, |at| at.min(poll));
-                self.timers.set(Timer::Claim, at);
+                // What was lost looks free here: not before it is known better.
+                let soonest = now + self.setup.settings.heartbeat_interval / 8;
+                self.claim.lost.clear();
+                self.timers.set(Timer::Claim, at.max(soonest));
                 if !self.claim.reported && !self.waits_for_own() {
                     self.claim.reported = true;
                     let text = "all stable ids in range are claimed";
@@ -254,8 +257,17 @@ impl Member {
                 self.claim.lost.insert(attempt.worker);
                 let timeout = self.setup.settings.renewal_timeout();
                 let purpose = Purpose::ReadWorker(attempt.key.clone());
+                // The own record is preferred to all others: what is known of it
+                // must be known better before it is tried again.
+                let known = self.observation.get(&attempt.key);
+                let was_own =
+                    known.is_some_and(|known| known.record.instance == self.setup.instance);
                 self.read_within(attempt.key, purpose, timeout);
-                self.claim_lost();
+                if was_own {
+                    self.claim_again();
+                } else {
+                    self.claim_lost();
+                }
             }
             Reply::Failed(StoreErrorKind::Unknown) => {
                 let timeout = self.setup.settings.renewal_timeout();

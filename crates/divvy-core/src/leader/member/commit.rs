@@ -26,6 +26,12 @@ impl Member {
         expected: Expected,
         changes: Changes,
     ) -> Option<Draft> {
+        let last = previous.map(|previous| previous.root.version);
+        if last >= Some(root.version) && self.defect != Some(Defect::VersionReused) {
+            let text = format!("no root can follow {}: epochs are used up", root.version);
+            self.report(Report::Problem(text.into()));
+            return None;
+        }
         let nonce = self.random.next_wide();
         // Half of what the store takes, so that headers and names fit too.
         let bytes_max = self.setup.value_bytes_max / 2;

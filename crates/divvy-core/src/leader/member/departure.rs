@@ -29,12 +29,15 @@ impl Member {
 
     /// Says that the member has left, once it may.
     pub(super) fn leave_if_idle(&mut self) {
-        if self.stopping.is_none() || self.is_leaving || !self.may_leave() {
+        if self.stopping.is_none() || !self.may_leave() {
             return;
         }
-        self.is_leaving = true;
         match self.session {
-            Some(_) => self.renew(),
+            Some(_) if self.is_leaving => {}
+            Some(_) => {
+                self.is_leaving = true;
+                self.renew();
+            }
             None => self.left(),
         }
     }
@@ -42,10 +45,11 @@ impl Member {
     /// The store knows that the member has left, or nothing is left to say.
     pub(super) fn left(&mut self) {
         self.session = None;
-        self.tell_deadline();
-        self.actions.push_back(Action::Ended);
         self.is_over = true;
         self.timers.cancel_all();
+        self.tell_deadline();
+        self.tell_state();
+        self.actions.push_back(Action::Ended);
     }
 
     /// The time for stopping is over. Work that cannot be stopped goes down

@@ -8,7 +8,7 @@ use super::leading::Stage;
 use super::operations::Purpose;
 use super::timers::Timer;
 use crate::leader::action::{Action, Operation, Report, Watched};
-use crate::leader::event::{Clock, Event, Reply};
+use crate::leader::event::{Clock, Event, Reply, SelfDescription};
 use crate::leader::record::{Lifecycle, State};
 use crate::store::{Change, Expected, Key, Prefix, StoreErrorKind};
 
@@ -87,12 +87,7 @@ impl Member {
             Event::Partitions(answer) => self.source_answered(answer),
             Event::HookEnded(id, end) => self.hook_ended(id, end),
             Event::Suspended => self.end_session("the process was suspended"),
-            Event::Described(description) => {
-                if self.setup.description != description {
-                    self.setup.description = description;
-                    self.renew();
-                }
-            }
+            Event::Described(description) => self.described(description),
             Event::RefreshRequested => self.refresh_requested(),
             Event::Elected(may_lead) => self.elected(may_lead),
             Event::Stop(how) => self.stop(how),
@@ -107,6 +102,18 @@ impl Member {
                 self.begin_claim();
                 self.poll();
             }
+        }
+    }
+
+    /// What nobody could read again is not said: it would look like a crash.
+    fn described(&mut self, description: SelfDescription) {
+        if let Err(invalid) = description.check() {
+            let text = format!("what this worker says of itself is ignored: {invalid}");
+            return self.report(Report::Problem(text.into()));
+        }
+        if self.setup.description != description {
+            self.setup.description = description;
+            self.renew();
         }
     }
 
@@ -222,6 +229,11 @@ impl Member {
             self.leave_if_idle();
             self.watch();
         }
+        self.tell_state();
+    }
+
+    /// Tells what the member is doing, if that has changed.
+    pub(super) fn tell_state(&mut self) {
         let state = self.current_state();
         if state != self.state {
             let from = std::mem::replace(&mut self.state, state);

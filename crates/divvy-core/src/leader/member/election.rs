@@ -12,15 +12,18 @@ use super::timers::Timer;
 use crate::hash;
 use crate::leader::action::{Action, Report};
 use crate::leader::event::Reply;
-use crate::leader::record::{LeaderRecord, SessionId};
+use crate::leader::record::{EPOCH_MAX, LeaderRecord, SessionId};
 use crate::leader::settings::LeaderSettings;
 use crate::moment::Moment;
 use crate::store::{Entry, Expected, Outcome, Revision, StoreErrorKind};
 
 /// How many members beside the leader know the workers' records.
 const STANDBYS: usize = 2;
-/// The largest epoch whose tokens fit.
-const EPOCH_MAX: u64 = (1 << 43) - 1;
+/// The largest epoch that a wall clock brings: one that is wrong by ages must
+/// leave epochs for those who come after it.
+const EPOCH_OF_CLOCK_MAX: u64 = 1 << 42;
+/// How far beyond what is known here an epoch can be that a worker tells of.
+const EPOCHS_AHEAD_MAX: u64 = 1 << 20;
 
 /// What is known of the record `leader`.
 #[derive(Debug, Clone, Default)]
@@ -72,10 +75,14 @@ impl Member {
         if known.is_some_and(|(known, _)| *known > entry.revision) {
             return self.check_lead();
         }
-        let Ok(record) = LeaderRecord::decode(&entry.value) else {
-            return;
+        let decoded = LeaderRecord::decode(&entry.value);
+        let is_known = known.is_some_and(|(known, _)| *known == entry.revision);
+        let record = match decoded {
+            Ok(record) => record,
+            Err(_) if is_known => return self.check_lead(),
+            Err(invalid) => self.unreadable_lead(&invalid.to_string()),
         };
-        if let Some((known, before)) = known
+        if let Some((known, before)) = self.election.record.as_ref()
             && *known == entry.revision
         {
             return match (before.session, before.beat) == (record.session, record.beat) {
@@ -89,6 +96,19 @@ impl Member {
         self.check_lead();
         self.take_found();
         self.stand_for_election();
+    }
+
+    /// Something else stands where the leader should. Who it is of renews it,
+    /// or it is taken over like any other: leading is no matter of safety.
+    fn unreadable_lead(&mut self, why: &str) -> LeaderRecord {
+        let text = format!("who leads is not readable, and waited for: {why}");
+        self.report(Report::Problem(text.into()));
+        LeaderRecord {
+            epoch: 0,
+            session: SessionId(0),
+            beat: 0,
+            lease: self.setup.settings.leader_lease,
+        }
     }
 
     /// The lead turned out to be ours: the answer to taking it was lost.
@@ -213,7 +233,16 @@ impl Member {
         let newest = self.view.newest.as_ref();
         let root = newest.map_or(0, |seen| seen.version().epoch);
         let seen = last.max(root).max(self.adopted_max.epoch);
-        (seen + 1).max(self.clock.unix_ms).min(EPOCH_MAX)
+        let floor = self.clock.unix_ms.min(EPOCH_OF_CLOCK_MAX);
+        (seen + 1).max(floor).min(EPOCH_MAX)
+    }
+
+    /// Whether an epoch that somebody else tells of can be: epochs come from
+    /// clocks, or one after another. Whoever makes one up cannot use them up.
+    pub(super) fn is_credible(&self, epoch: u64) -> bool {
+        let leading = self.leading.as_ref().map_or(0, |leading| leading.epoch);
+        let known = self.newest_known().epoch.max(leading);
+        epoch <= known.max(EPOCH_OF_CLOCK_MAX) + EPOCHS_AHEAD_MAX
     }
 
     pub(super) fn take_answered(&mut self, session: SessionId, epoch: u64, reply: Reply) {

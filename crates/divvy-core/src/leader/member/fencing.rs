@@ -2,16 +2,24 @@
 //! at the very revision that was watched. That proves that no later renewal
 //! exists, and none can be written any more.
 
+use std::time::Duration;
+
 use super::Member;
 use super::keys::Keys;
 use super::observation::News;
 use super::operations::Purpose;
 use super::timers::Timer;
+use crate::leader::action::Report;
 use crate::leader::defect::Defect;
 use crate::leader::event::Reply;
 use crate::leader::record::{Holding, Life, SessionEntry, WorkerRecord};
 use crate::moment::Moment;
 use crate::store::{Entry, Expected, Key, Outcome};
+
+/// Sessions that are ended at once; more follow a little later.
+const FENCES_MAX: usize = 256;
+/// Missing records that are created at once; more follow with the next look.
+const MISSING_MAX: usize = 64;
 
 /// How much of what was asked back is given back.
 enum Words {
@@ -63,8 +71,11 @@ impl Member {
             let again = self.clock.now + self.setup.settings.renewal_retry();
             return self.timers.set(Timer::Fence, again);
         }
-        for key in due {
-            self.fence(&key);
+        if due.len() > FENCES_MAX {
+            next = Some(self.clock.now + self.setup.settings.renewal_retry());
+        }
+        for key in due.iter().take(FENCES_MAX) {
+            self.fence(key);
         }
         let idle = self.clock.now + self.setup.settings.heartbeat_ttl;
         let next = next.unwrap_or(idle);
@@ -102,29 +113,10 @@ impl Member {
 
     /// A record that the root names was not found: only creating it proves
     /// that it is not there, because reads may be stale.
-    pub(super) fn fence_missing(&mut self, worker: &str) {
-        let named = self.base_committed().and_then(|committed| {
-            let sessions = &committed.root.sessions;
-            let entry = sessions.iter().find(|entry| &*entry.worker == worker)?;
-            Some(entry.session)
-        });
-        let Some(session) = named else { return };
-        let record = WorkerRecord {
-            instance: worker.into(),
-            session,
-            beat: 0,
-            lease: self.setup.settings.heartbeat_ttl,
-            life: Life::Fenced,
-            acked: crate::leader::record::Version::default(),
-            stopping: Vec::new(),
-            adopted: crate::leader::record::Version::default(),
-            token_max: None,
-            health: crate::worker::Health::Healthy,
-            weight: 0.0,
-            zone: None,
-            refresh: 0,
-            alarm: 0,
-        };
+    fn fence_missing(&mut self, entry: &SessionEntry) {
+        let lease = self.setup.settings.heartbeat_ttl;
+        let (worker, session) = (&entry.worker, entry.session);
+        let record = WorkerRecord::of_nobody(worker, session, Life::Fenced, lease);
         self.send_fence(&Keys::worker(worker), Expected::Absent, &record);
     }
 
@@ -171,11 +163,13 @@ impl Member {
 
     /// A record was read, or shown by a watch.
     pub(super) fn worker_seen(&mut self, entry: &Entry) {
-        match self.observation.see(entry, self.clock.now) {
+        let lease = self.cluster_lease();
+        match self.observation.see(entry, self.clock.now, lease) {
             News::None => {}
             News::Impossible => self.store_forgot("a revision of a record came twice"),
             news => {
                 self.worker_news(&entry.key, news);
+                self.answer_refresh(&entry.key);
                 if self.is_claiming() {
                     self.choose_id();
                 }
@@ -185,12 +179,21 @@ impl Member {
 
     /// All records were listed, as they were at some time after it was asked.
     pub(super) fn workers_listed(&mut self, entries: &[Entry]) {
+        let lease = self.cluster_lease();
+        let mut is_other = false;
         for entry in entries {
-            match self.observation.see(entry, self.clock.now) {
+            match self.observation.see(entry, self.clock.now, lease) {
                 News::None => {}
                 News::Impossible => return self.store_forgot("a revision of a record came twice"),
-                news => self.worker_news(&entry.key, news),
+                news => {
+                    is_other |= matches!(news, News::Membership | News::Crash);
+                    self.worker_news(&entry.key, news);
+                }
             }
+        }
+        if is_other {
+            // Once for all: there may be very many.
+            self.answer_refreshes();
         }
         let asked = self.list_asked;
         if let Some(leading) = &mut self.leading {
@@ -204,6 +207,13 @@ impl Member {
         }
     }
 
+    /// The longest lease that somebody in this cluster may work by.
+    fn cluster_lease(&self) -> Duration {
+        let newest = self.view.newest.as_ref();
+        let root = newest.map_or(Duration::ZERO, |seen| seen.committed.root.lease);
+        root.max(self.setup.settings.heartbeat_ttl)
+    }
+
     fn worker_news(&mut self, key: &Key, news: News) {
         if self.leading.is_none() {
             return;
@@ -213,8 +223,10 @@ impl Member {
             self.crash_seen();
         }
         match news {
-            News::Membership | News::Crash => {
-                self.answer_refreshes();
+            News::Membership | News::Crash => self.membership_changed(),
+            News::Unreadable => {
+                let text = format!("the record {key} is not readable, and waited for");
+                self.report(Report::Problem(text.into()));
                 self.membership_changed();
             }
             News::Ack if self.awaits_words() => self.words_seen(),
@@ -305,12 +317,13 @@ impl Member {
             return;
         }
         let named = root.sessions.iter();
-        let missing: Vec<Box<str>> = named
+        let missing: Vec<SessionEntry> = named
             .filter(|entry| self.observation.get(&Keys::worker(&entry.worker)).is_none())
-            .map(|entry| entry.worker.clone())
+            .take(MISSING_MAX)
+            .cloned()
             .collect();
-        for worker in missing {
-            self.fence_missing(&worker);
+        for entry in missing {
+            self.fence_missing(&entry);
         }
     }
 

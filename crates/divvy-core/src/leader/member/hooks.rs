@@ -132,9 +132,10 @@ impl Member {
     /// Nothing that this process could do would be safe any more.
     pub(super) fn abort(&mut self, why: String) {
         self.session = None;
-        self.tell_deadline();
-        self.actions.push_back(Action::Abort(why));
         self.is_over = true;
         self.timers.cancel_all();
+        self.tell_deadline();
+        self.tell_state();
+        self.actions.push_back(Action::Abort(why));
     }
 }

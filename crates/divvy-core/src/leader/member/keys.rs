@@ -1,6 +1,7 @@
 //! The keys of leader mode.
 
 use crate::store::{Key, Prefix};
+use crate::worker::WORKER_NAME_BYTES_MAX;
 
 /// Keys by their meaning.
 #[derive(Debug, Clone)]
@@ -31,9 +32,12 @@ impl Keys {
         Key::new(["w", id]).expect("the id of a worker fits into a key")
     }
 
-    /// The id of the worker whose record this is.
+    /// The id of the worker whose record this is; nothing if no worker can
+    /// have it: a root that named it could not be read.
     pub(super) fn id_of(key: &Key) -> Option<Box<str>> {
         let text = key.as_str().strip_prefix("w.")?;
-        crate::store::decode_part(text).map(Into::into)
+        let id = crate::store::decode_part(text)?;
+        crate::name::check("worker id", &id, WORKER_NAME_BYTES_MAX).ok()?;
+        Some(id.into())
     }
 }

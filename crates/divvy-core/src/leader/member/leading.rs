@@ -213,7 +213,6 @@ impl Member {
             return;
         };
         leading.is_outrun = is_outrun;
-        leading.verifies = false;
         if version.epoch > leading.epoch {
             // Another leads as well. Whether it shall, the record `leader` or
             // the agent says before two of them wear out the store.
@@ -247,6 +246,7 @@ impl Member {
     fn base_is(&mut self, base: Base) {
         let leading = self.leading.as_mut().expect("it wants a base");
         leading.base = Some(base);
+        leading.verifies = false;
         leading.stage = Stage::Ready;
         leading.dirty = true;
         leading.weigh_base();

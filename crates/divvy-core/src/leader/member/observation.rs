@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::keys::Keys;
-use crate::leader::record::{Life, WorkerRecord};
+use crate::leader::record::{Life, SessionId, WorkerRecord};
 use crate::leader::settings::LeaderSettings;
 use crate::moment::Moment;
 use crate::store::{Entry, Key, Revision};
@@ -20,6 +20,9 @@ pub(super) struct Observed {
     pub(super) record: WorkerRecord,
     /// When this revision was first seen.
     pub(super) since: Moment,
+    /// Whether the record could be read. One that could not stands for a
+    /// session that nothing is known of but that it may be alive.
+    pub(super) is_readable: bool,
 }
 
 impl Observed {
@@ -57,6 +60,8 @@ pub(super) enum News {
     Crash,
     /// The revision was another write before: the store has forgotten.
     Impossible,
+    /// It is no record that this version can read.
+    Unreadable,
 }
 
 /// All records that were seen.
@@ -78,16 +83,19 @@ impl Observation {
         self.records.values()
     }
 
-    /// Takes in a record. What is older than what is known, or is not a
-    /// record, is nothing: a bad one isolates its own worker only.
-    pub(super) fn see(&mut self, entry: &Entry, now: Moment) -> News {
+    /// Takes in a record. What is older than what is known is nothing; a bad
+    /// one isolates its own worker only. `lease` is that of the cluster.
+    pub(super) fn see(&mut self, entry: &Entry, now: Moment, lease: Duration) -> News {
         let known = self.records.get_mut(&entry.key);
         let at = known.as_ref().map(|known| known.revision);
         if at.is_some_and(|at| at > entry.revision) {
             return News::None;
         }
         let Ok(record) = WorkerRecord::decode(&entry.value) else {
-            return News::None;
+            return match at == Some(entry.revision) {
+                true => News::None,
+                false => self.see_unreadable(entry, now, lease),
+            };
         };
         if let Some(known) = known.as_ref().filter(|_| at == Some(entry.revision)) {
             return match is_same_write(&known.record, &record) {
@@ -104,6 +112,7 @@ impl Observation {
                 revision: entry.revision,
                 record,
                 since: now,
+                is_readable: true,
             };
             self.records.insert(entry.key.clone(), observed);
             return News::Membership;
@@ -112,7 +121,28 @@ impl Observation {
         known.revision = entry.revision;
         known.record = record;
         known.since = now;
+        known.is_readable = true;
         news
+    }
+
+    /// Something stands where a record should. Whoever had written there last
+    /// cannot renew any more, and has lost its authority a lease later: from
+    /// then on the place can be fenced or claimed like any other.
+    fn see_unreadable(&mut self, entry: &Entry, now: Moment, lease: Duration) -> News {
+        let Some(id) = Keys::id_of(&entry.key) else {
+            return News::None;
+        };
+        let known = self.records.get(&entry.key);
+        let lease = known.map_or(lease, |known| known.record.lease.max(lease));
+        let observed = Observed {
+            id,
+            revision: entry.revision,
+            record: WorkerRecord::of_nobody("", SessionId(0), Life::Live, lease),
+            since: now,
+            is_readable: false,
+        };
+        self.records.insert(entry.key.clone(), observed);
+        News::Unreadable
     }
 
     /// A write of ours made the record this.
@@ -129,6 +159,7 @@ impl Observation {
             revision,
             record,
             since: now,
+            is_readable: true,
         };
         self.records.insert(key.clone(), observed);
     }

@@ -273,8 +273,9 @@ impl Member {
             let Some(observed) = self.observation.get(&Keys::worker(&entry.worker)) else {
                 continue;
             };
-            let is_other =
-                observed.revision > entry.seen && observed.record.session != entry.session;
+            let is_other = observed.is_readable
+                && observed.revision > entry.seen
+                && observed.record.session != entry.session;
             match observed.record.life {
                 Life::Fenced => fenced += 1,
                 Life::Live if is_other => fenced += 1,

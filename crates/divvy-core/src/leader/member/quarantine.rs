@@ -15,7 +15,7 @@ use crate::leader::defect::Defect;
 use crate::leader::record::{Holding, Lifecycle, Root, Version, WorkerRecord};
 use crate::leader::settings::LeaderSettings;
 use crate::partition::Partitions;
-use crate::store::{Expected, Incarnation};
+use crate::store::{Expected, Incarnation, Token};
 
 /// How many bits of a token are the number of the root.
 const TOKEN_NUMBER_BITS: u32 = 20;
@@ -92,7 +92,13 @@ impl Member {
             .leading
             .as_ref()
             .and_then(|leading| leading.base_root());
-        base.is_some_and(|base| is_above(record, base.version()))
+        base.is_some_and(|base| self.is_above(record, base.version()))
+    }
+
+    fn is_above(&self, record: &WorkerRecord, version: Version) -> bool {
+        let has_newer = record.adopted > version && self.is_credible(record.adopted.epoch);
+        let token = record.token_max;
+        has_newer || (token > version.token() && self.is_credible(epoch_of(token)))
     }
 
     /// Whether anybody, this member included, knows of a newer root than one
@@ -101,7 +107,7 @@ impl Member {
     pub(super) fn is_outrun(&self, seen: &SeenRoot) -> bool {
         let mut workers = self.observation.workers();
         self.newest_known() > seen.version()
-            || workers.any(|observed| is_above(&observed.record, seen.version()))
+            || workers.any(|observed| self.is_above(&observed.record, seen.version()))
     }
 
     /// Whether a worker found that the store has forgotten, and this root does
@@ -114,12 +120,12 @@ impl Member {
         let mut workers = self.observation.workers();
         workers.any(|observed| {
             let alarm = observed.record.alarm;
-            observed.is_live() && alarm > 0 && alarm >= answered
+            observed.is_live() && alarm > 0 && alarm >= answered && self.is_credible(alarm)
         })
     }
 
     /// The newest root that this process has ever seen in force.
-    fn newest_known(&self) -> Version {
+    pub(super) fn newest_known(&self) -> Version {
         let newest = self.view.newest.as_ref();
         let newest = newest.map_or_else(Version::default, SeenRoot::version);
         newest.max(self.adopted_max)
@@ -129,16 +135,17 @@ impl Member {
     fn epoch_above_all(&mut self, last: u64) -> u64 {
         let reported = self.observation.workers().map(|observed| {
             let record = &observed.record;
-            let token = record
-                .token_max
-                .map_or(0, |token| token.get().unsigned_abs());
-            let epoch = record.adopted.epoch.max(record.alarm);
-            epoch.max(token >> TOKEN_NUMBER_BITS)
+            let told = [
+                record.adopted.epoch,
+                record.alarm,
+                epoch_of(record.token_max),
+            ];
+            let credible = told.into_iter().filter(|epoch| self.is_credible(*epoch));
+            credible.max().unwrap_or(0)
         });
         let seen = reported.max().unwrap_or(0).max(last);
-        let token = self.token_max.map_or(0, |token| token.get().unsigned_abs());
         let seen = seen
-            .max(token >> TOKEN_NUMBER_BITS)
+            .max(epoch_of(self.token_max))
             .max(self.newest_known().epoch);
         let current = self.leading.as_ref().map_or(0, |leading| leading.epoch);
         let epoch = match current > seen {
@@ -280,6 +287,6 @@ impl Member {
     }
 }
 
-fn is_above(record: &WorkerRecord, version: Version) -> bool {
-    record.adopted > version || record.token_max > version.token()
+fn epoch_of(token: Option<Token>) -> u64 {
+    token.map_or(0, |token| token.get().unsigned_abs() >> TOKEN_NUMBER_BITS)
 }

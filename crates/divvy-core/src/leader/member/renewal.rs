@@ -165,7 +165,8 @@ impl Member {
         }
         if entry.revision > session.revision {
             return match record.life {
-                Life::Left { .. } => self.left(),
+                Life::Left { .. } if self.is_leaving => self.left(),
+                Life::Left { .. } => self.end_session("somebody wrote that it left"),
                 _ => self.renewal_written(record.beat, entry.revision),
             };
         }
@@ -213,7 +214,10 @@ impl Member {
         let Ok(record) = WorkerRecord::decode(&entry.value) else {
             return;
         };
-        let foreign = record.session != session.id || record.life == Life::Fenced;
+        let has_left = matches!(record.life, Life::Left { .. });
+        let foreign = record.session != session.id
+            || record.life == Life::Fenced
+            || (has_left && !self.is_leaving);
         if foreign && self.defect != Some(Defect::RenewOverForeign) {
             self.end_session("the own record was taken");
         }

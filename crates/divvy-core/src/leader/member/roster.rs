@@ -9,7 +9,7 @@ use crate::leader::defect::Defect;
 use crate::leader::record::{Life, SessionEntry, SessionId};
 use crate::moment::Moment;
 use crate::store::Revision;
-use crate::worker::{Health, Worker};
+use crate::worker::{Health, WORKERS_MAX, Worker};
 
 /// A session that partitions can be granted to.
 #[derive(Debug, Clone)]
@@ -112,6 +112,8 @@ impl Member {
             })
             .collect();
         candidates.sort_by(|a, b| a.id.cmp(&b.id));
+        // A root that named more could not be read.
+        candidates.truncate(WORKERS_MAX);
         // If nobody is healthy, nobody is drained.
         if candidates.iter().all(|candidate| !candidate.is_eligible) {
             for candidate in &mut candidates {
@@ -140,6 +142,10 @@ impl Member {
                 Some(place) => Fate::Here(place),
                 None => Fate::Alive,
             };
+        }
+        if !observed.is_readable {
+            // Its lease may not be over; when it is, it is fenced.
+            return Fate::Unknown;
         }
         let is_newer = observed.revision > entry.seen || self.defect == Some(Defect::IgnoreSeen);
         if !is_newer {

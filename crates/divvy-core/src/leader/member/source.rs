@@ -4,11 +4,16 @@
 //! partitions, or all, is asked a second time: a leader that believes a broken
 //! source would stop the world.
 
+use std::collections::BTreeMap;
+
 use super::Member;
+use super::leading::Leading;
 use super::timers::Timer;
 use crate::leader::action::{Action, Report};
+use crate::leader::record::SessionId;
 use crate::moment::Moment;
 use crate::partition::Partitions;
+use crate::store::Key;
 
 /// What a leader knows of the partitions.
 #[derive(Debug, Clone, Default)]
@@ -140,31 +145,46 @@ impl Member {
         self.renew();
     }
 
-    /// A worker's record may ask for a refresh.
+    /// Some of all records may ask for a refresh.
     pub(super) fn answer_refreshes(&mut self) {
         let Some(leading) = &mut self.leading else {
             return;
         };
-        let mut asked = false;
-        for observed in self.observation.workers() {
-            let record = &observed.record;
-            // What was asked before this leader's first listing is answered
-            // by it.
-            match leading.refreshes.insert(record.session, record.refresh) {
-                Some(known) => asked |= record.refresh > known,
-                None => asked |= record.refresh > 0 && leading.source.believed.is_some(),
-            }
-        }
-        let observation = &self.observation;
-        let sessions = observation
-            .workers()
-            .map(|observed| observed.record.session);
-        let sessions: std::collections::BTreeSet<_> = sessions.collect();
+        let workers = self.observation.workers();
+        let told: BTreeMap<SessionId, u64> = workers
+            .map(|observed| (observed.record.session, observed.record.refresh))
+            .collect();
         leading
             .refreshes
-            .retain(|session, _| sessions.contains(session));
-        if asked {
+            .retain(|session, _| told.contains_key(session));
+        let mut is_asked = false;
+        for (session, refresh) in told {
+            is_asked |= leading.is_refresh(session, refresh);
+        }
+        if is_asked {
             self.ask_source();
+        }
+    }
+
+    /// This record may ask for a refresh.
+    pub(super) fn answer_refresh(&mut self, key: &Key) {
+        let (Some(leading), Some(observed)) = (&mut self.leading, self.observation.get(key)) else {
+            return;
+        };
+        let record = &observed.record;
+        if leading.is_refresh(record.session, record.refresh) {
+            self.ask_source();
+        }
+    }
+}
+
+impl Leading {
+    /// Whether a session that counts so many requests asks for another. What
+    /// was asked before this leader's first listing is answered by it.
+    fn is_refresh(&mut self, session: SessionId, refresh: u64) -> bool {
+        match self.refreshes.insert(session, refresh) {
+            Some(known) => refresh > known,
+            None => refresh > 0 && self.source.believed.is_some(),
         }
     }
 }
