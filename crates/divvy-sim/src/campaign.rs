@@ -74,19 +74,17 @@ impl Campaign {
         };
         let mut failures = Vec::new();
         while self.done(&totals) < 1.0 {
-            let count = match self.goal {
-                Goal::Seeds(seeds) => BATCH.min(seeds - totals.seeds),
-                Goal::ClusterHours(_) => BATCH,
-            };
-            let batch = self.batch(next..next + count, &totals, &progress);
+            let count = self.next_batch(&totals);
+            let batch = self.batch(next, count, &totals, &progress);
             totals.merge(&batch.0);
             failures.extend(batch.1);
-            next += count;
+            if failures.len() >= FAILURES_MAX {
+                // Not all of the batch has run: whoever goes on runs it again.
+                break;
+            }
+            next = next.wrapping_add(count);
             if let Some(path) = &self.resume {
                 write(path, next, &totals)?;
-            }
-            if failures.len() >= FAILURES_MAX {
-                break;
             }
         }
         failures.sort();
@@ -108,22 +106,38 @@ impl Campaign {
         if done >= goal { 1.0 } else { done / goal }
     }
 
+    /// How many seeds to run before the next look: not many more than are
+    /// needed.
+    fn next_batch(&self, totals: &Totals) -> u64 {
+        match self.goal {
+            Goal::Seeds(seeds) => BATCH.min(seeds - totals.seeds),
+            Goal::ClusterHours(_) if totals.seeds == 0 => self.jobs.max(1) as u64,
+            Goal::ClusterHours(hours) => {
+                let each = totals.cluster_hours() / totals.seeds as f64;
+                let left = (hours - totals.cluster_hours()) / each;
+                (left.ceil() as u64).clamp(1, BATCH)
+            }
+        }
+    }
+
     /// Runs some seeds on all threads; gives their sums, and those that failed.
     fn batch(
         &self,
-        seeds: std::ops::Range<u64>,
+        first: u64,
+        count: u64,
         before: &Totals,
         progress: &(impl Fn(&Totals, f64) + Sync),
     ) -> (Totals, Vec<u64>) {
-        let next = AtomicU64::new(seeds.start);
+        let next = AtomicU64::new(0);
         let enough = AtomicBool::new(false);
         let sums = Mutex::new((Totals::default(), Vec::new()));
         let work = || {
             while !enough.load(Ordering::Relaxed) {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= seeds.end {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= count {
                     return;
                 }
+                let seed = first.wrapping_add(index);
                 let outcome = Trial::of_seed(seed).with_defect(self.defect).run(false);
                 let mut sums = sums.lock().expect("no thread panics while it adds");
                 sums.0.add(&outcome);
@@ -154,10 +168,14 @@ fn read(path: &Path) -> io::Result<Option<Checkpoint>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let checkpoint: Checkpoint = serde_json::from_str(&text).map_err(io::Error::other)?;
+    let checkpoint: Checkpoint = serde_json::from_str(&text).map_err(|error| {
+        io::Error::other(format!("is not a file that a run can go on from: {error}"))
+    })?;
     if checkpoint.format != FORMAT || checkpoint.mode != "leader" {
         let found = format!("format {} of mode {}", checkpoint.format, checkpoint.mode);
-        return Err(io::Error::other(format!("{found} is not known")));
+        return Err(io::Error::other(format!(
+            "{found} is not one that this version can go on from"
+        )));
     }
     Ok(Some(checkpoint))
 }

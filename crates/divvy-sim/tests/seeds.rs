@@ -1,7 +1,7 @@
 //! Worlds by their seeds: what must hold in all of them, and that they are
 //! what they are.
 
-use divvy_sim::{Campaign, Goal, Mishap, Trial};
+use divvy_sim::{Campaign, Goal, Mishap, Totals, Trial};
 
 /// Seeds of the slice that runs with the other tests.
 const SLICE: u64 = 1500;
@@ -37,6 +37,72 @@ fn the_same_seed_is_the_same_world_line_by_line() {
         assert_eq!(first.trace, second.trace, "seed {seed}");
         assert_eq!(first.tally.events, trial.run(false).tally.events);
     }
+}
+
+fn hours(hours: f64, first: u64) -> Campaign {
+    Campaign {
+        first,
+        goal: Goal::ClusterHours(hours),
+        defect: None,
+        jobs: 2,
+        resume: None,
+    }
+}
+
+#[test]
+fn a_goal_of_hours_is_reached_and_not_passed_by_far() {
+    let totals = hours(0.5, 0).run(|_, _| {}).unwrap().totals;
+    let lived = totals.cluster_hours();
+    assert!(
+        (0.5..3.0).contains(&lived),
+        "{lived} h in {} seeds",
+        totals.seeds
+    );
+}
+
+#[test]
+fn after_the_last_seed_comes_the_first() {
+    let campaign = Campaign {
+        goal: Goal::Seeds(3),
+        ..hours(1.0, u64::MAX)
+    };
+    let totals = campaign.run(|_, _| {}).unwrap().totals;
+    let mut apart = Totals::default();
+    for seed in [u64::MAX, 0, 1] {
+        apart.add(&Trial::of_seed(seed).run(false));
+    }
+    assert_eq!(totals, apart);
+}
+
+#[test]
+fn a_file_to_go_on_from_is_refused_if_nobody_wrote_it() {
+    let directory = std::env::temp_dir().join(format!("divvy-sim-bad-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("run.json");
+    let other = r#"{"format": 1, "mode": "lease", "next_seed": 1, "totals": {"seeds": 1,
+        "cluster_ms": 1, "events": 1, "grants": 1, "revocations": 1, "effects": 1,
+        "violations": 0, "faults": {}}}"#;
+    for (text, told) in [
+        ("garbage", "is not a file"),
+        ("{}", "is not a file"),
+        (other, "lease"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let resume = Some(file.clone());
+        let run = Campaign {
+            resume,
+            ..hours(1.0, 0)
+        }
+        .run(|_, _| {});
+        let error = run.unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+        assert_eq!(
+            std::fs::read_to_string(&file).unwrap(),
+            text,
+            "it is left alone"
+        );
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]

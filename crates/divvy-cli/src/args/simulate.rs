@@ -21,7 +21,7 @@ pub(crate) struct SimulateArgs {
     #[arg(allow_negative_numbers = true)]
     pub(crate) hours: Option<f64>,
     /// Run this seed alone
-    #[arg(long, value_name = "N", group = "what")]
+    #[arg(long, value_name = "N", value_parser = seed, group = "what")]
     pub(crate) seed: Option<u64>,
     /// Plant each known mistake and show which invariant catches it, and when
     #[arg(long, group = "what", conflicts_with_all = ["trace", "resume"])]
@@ -30,7 +30,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, group = "what", conflicts_with_all = ["trace", "resume"])]
     pub(crate) figures: bool,
     /// The first seed of --seeds and --hours
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", value_parser = from, default_value_t = 0)]
     pub(crate) from: u64,
     /// Print all that happens, one line each
     #[arg(long, requires = "seed", conflicts_with_all = ["json", "seeds", "hours"])]
@@ -63,6 +63,20 @@ pub(crate) enum Mode {
 fn count(text: &str) -> Result<u64, Invalid> {
     let number = text.parse().ok().filter(|&number| number > 0);
     number.ok_or_else(|| Invalid::new("seeds", text, "must be a whole number of at least 1"))
+}
+
+fn seed(text: &str) -> Result<u64, Invalid> {
+    number("seed", text)
+}
+
+fn from(text: &str) -> Result<u64, Invalid> {
+    number("from", text)
+}
+
+fn number(field: &'static str, text: &str) -> Result<u64, Invalid> {
+    let rule = format!("must be a whole number in 0..={}", u64::MAX);
+    text.parse()
+        .map_err(|_error| Invalid::new(field, text, rule))
 }
 
 fn hours(text: &str) -> Result<f64, Invalid> {

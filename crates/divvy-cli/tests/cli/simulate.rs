@@ -60,6 +60,8 @@ fn values_out_of_bounds_are_wrong_usage() {
     for (line, told) in [
         ("simulate --seeds 0", "divvy: seeds '0': must be"),
         ("simulate --hours -1", "divvy: hours '-1': must be"),
+        ("simulate --seed seven", "divvy: seed 'seven': must be"),
+        ("simulate --from 1.5", "divvy: from '1.5': must be"),
         ("simulate --jobs 0", "divvy: jobs '0': must be"),
         (
             "simulate --seed 1 --defect none",
