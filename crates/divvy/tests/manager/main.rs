@@ -62,8 +62,8 @@ async fn sixty_four_start_at_once_on_nats() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_partitions_are_shared_on_nats() {
-    scale::ten_thousand_partitions_are_shared(bed::Bed::nats().await).await;
+async fn a_hundred_thousand_partitions_are_shared_on_nats() {
+    scale::a_hundred_thousand_partitions_are_shared(bed::Bed::nats().await).await;
 }
 
 #[test]

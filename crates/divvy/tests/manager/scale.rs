@@ -29,8 +29,8 @@ pub(crate) async fn sixty_four_start_at_once(bed: Bed) {
 }
 
 /// More than one message of a server holds, and more than hooks run at once.
-pub(crate) async fn ten_thousand_partitions_are_shared(bed: Bed) {
-    let mut fleet = Fleet::new(bed, 10_000);
+pub(crate) async fn a_hundred_thousand_partitions_are_shared(bed: Bed) {
+    let mut fleet = Fleet::new(bed, 100_000);
     fleet.settings.leader.expected_workers = Some(2);
     fleet.settings.leader.heartbeat_ttl = Duration::from_secs(20);
     fleet.settings.leader.heartbeat_interval = Duration::from_secs(1);
@@ -41,10 +41,10 @@ pub(crate) async fn ten_thousand_partitions_are_shared(bed: Bed) {
         let counts = views
             .iter()
             .map(|view| view.current_assignment().partitions.len());
-        counts.sum::<usize>() == 10_000
+        counts.sum::<usize>() == 100_000
     })
     .await;
-    assert_eq!(fleet.counts(), [5_000; 2]);
+    assert_eq!(fleet.counts(), [50_000; 2]);
     fleet.end().await;
 }
 
