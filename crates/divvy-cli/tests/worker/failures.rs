@@ -56,18 +56,6 @@ pub(crate) async fn a_paused_worker_finds_out_before_it_acts(bed: Bed) {
             .all(|(name, _)| new.iter().any(|(partition, _)| partition == *name))
     })
     .await;
-    let leader = fleet.leader();
-    until(SOON, "the leader is at rest again", async || {
-        let lines = fleet.workers[leader].lines();
-        let states = lines.iter().filter(|line| line["event"] == "state_changed");
-        let last: Vec<_> = states
-            .rev()
-            .take(2)
-            .map(|line| line["to"].clone())
-            .collect();
-        last[0] == "stable" && last[1] != "emergency"
-    })
-    .await;
     fleet.resume(victim);
     until(SOON, "it learns that its session is over", async || {
         fleet.workers[victim].has("session_ended")
