@@ -73,8 +73,8 @@ pub use key::{
 };
 pub use moment::Moment;
 pub use partition::{
-    PARTITION_WEIGHT_DEFAULT, PARTITIONS_MAX, Partition, Partitions, SEGMENT_BYTES_MAX,
-    SEGMENTS_MAX,
+    PARTITION_WEIGHT_DEFAULT, PARTITIONS_BYTES_MAX, PARTITIONS_MAX, Partition, Partitions,
+    SEGMENT_BYTES_MAX, SEGMENTS_MAX,
 };
 pub use plan::{Cause, Certificate, Reason};
 pub use proposal::{Change, PlanDocument, Proposal, Rejected};

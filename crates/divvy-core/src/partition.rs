@@ -13,6 +13,8 @@ pub const SEGMENTS_MAX: usize = 16;
 pub const SEGMENT_BYTES_MAX: usize = 128;
 /// Most partitions of one set.
 pub const PARTITIONS_MAX: usize = 1 << 24;
+/// Longest texts of one set, all together, in bytes.
+pub const PARTITIONS_BYTES_MAX: usize = 1 << 29;
 /// What a partition of weight 0 counts for unless its set says otherwise.
 pub const PARTITION_WEIGHT_DEFAULT: u64 = 1;
 
@@ -214,8 +216,18 @@ impl Weights {
     }
 }
 
+/// Whether a set may have texts of so many bytes.
+pub(crate) fn check_bytes(bytes: usize) -> Result<(), Invalid> {
+    if bytes <= PARTITIONS_BYTES_MAX {
+        return Ok(());
+    }
+    let rule = format!("at most {PARTITIONS_BYTES_MAX} are allowed");
+    Err(Invalid::new("bytes of partition texts", bytes, rule))
+}
+
 impl Partitions {
-    /// A set of the given partitions, at most [`PARTITIONS_MAX`].
+    /// A set of the given partitions, at most [`PARTITIONS_MAX`] with texts of
+    /// at most [`PARTITIONS_BYTES_MAX`].
     ///
     /// Two partitions of one key are an error, and so are weights that add up
     /// to more than `i64::MAX`.
@@ -225,6 +237,8 @@ impl Partitions {
             let rule = format!("at most {PARTITIONS_MAX} are allowed");
             return Err(Invalid::new("partition count", sorted.len(), rule).into());
         }
+        let bytes = sorted.iter().map(|partition| partition.text.len()).sum();
+        check_bytes(bytes)?;
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0].text == pair[1].text) {
             return Err(Invalid::new("partition", &pair[0], "is given twice").into());

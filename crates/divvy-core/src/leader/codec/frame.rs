@@ -94,7 +94,7 @@ impl Writer {
 }
 
 /// A value as it is being read; every length is checked before it is believed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
     what: &'static str,
