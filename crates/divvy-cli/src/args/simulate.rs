@@ -29,9 +29,9 @@ pub(crate) struct SimulateArgs {
     /// Measure hand-overs in the time of the world, and how fast it runs
     #[arg(long, group = "what", conflicts_with_all = ["trace", "resume"])]
     pub(crate) figures: bool,
-    /// The first seed of --seeds and --hours
-    #[arg(long, value_name = "N", value_parser = from, default_value_t = 0)]
-    pub(crate) from: u64,
+    /// The first seed of --seeds and --hours [default: 0]
+    #[arg(long, value_name = "N", value_parser = from)]
+    pub(crate) from: Option<u64>,
     /// Print all that happens, one line each
     #[arg(long, requires = "seed", conflicts_with_all = ["json", "seeds", "hours"])]
     pub(crate) trace: bool,

@@ -74,8 +74,17 @@ fn many(args: &SimulateArgs, out: &mut dyn Write) -> Result<(), Failure> {
         Some(hours) => Goal::ClusterHours(hours),
         None => Goal::Seeds(args.seeds.unwrap_or(SEEDS_DEFAULT)),
     };
+    if let (Some(from), Some(path)) = (args.from, args.resume.as_deref())
+        && path.exists()
+    {
+        let rule = format!(
+            "cannot be given: {} is there and says where to go on",
+            path.display()
+        );
+        return Err(Failure::usage("from", from, rule));
+    }
     let campaign = Campaign {
-        first: args.from,
+        first: args.from.unwrap_or(0),
         goal,
         defect: defect(args)?,
         jobs: args.jobs.unwrap_or_else(cores),

@@ -53,6 +53,10 @@ fn a_long_run_goes_on_from_its_file() {
     assert_eq!(run(4)["seeds"], 4);
     let whole = divvy("simulate --seeds 9 --json").json();
     assert_eq!(run(9), whole);
+    let told = scratch.run(["simulate", "--from", "5", "--resume", "run.json"]);
+    assert_eq!(told.code, 2);
+    let why = "divvy: from '5': cannot be given: run.json is there and says where to go on\n";
+    assert_eq!(told.stderr, why);
 }
 
 #[test]
