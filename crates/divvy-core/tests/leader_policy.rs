@@ -51,8 +51,13 @@ fn a_member_passes_through_the_states_in_order() {
     follower.join("late");
     follower.settle();
     let states = &follower.nodes[1].states;
-    assert_eq!(states.first(), Some(&State::ClaimingId), "{states:?}");
-    assert_eq!(states.last(), Some(&State::Stable), "{states:?}");
+    let path = [
+        State::ClaimingId,
+        State::Election,
+        State::WaitingAssignment,
+        State::Stable,
+    ];
+    assert_eq!(*states, path);
     let leads = [State::Scaling, State::Rebalancing, State::Emergency];
     assert!(
         !states.iter().any(|state| leads.contains(state)),

@@ -10,7 +10,7 @@ use cluster::Cluster;
 use divvy_core::leader::{
     Control, Event, LeaderSettings, MoveEntry, SelfDescription, SessionId, Shutdown, WorkerRecord,
 };
-use divvy_core::store::{Change, Entry, Incarnation, Key, KeyValueTable, Prefix};
+use divvy_core::store::{Change, Entry, Key, Prefix};
 use divvy_core::{Assignment, Balanced, Error, Health, Partitions, Strategy, Workers};
 
 fn fast() -> LeaderSettings {
@@ -39,11 +39,7 @@ fn a_store_that_forgot_everything_costs_a_lease_and_no_overlap() {
         .max()
         .unwrap();
     let before = cluster.history.len();
-    cluster.table = KeyValueTable::default();
-    cluster.incarnation = Incarnation::new("second");
-    for node in 0..3 {
-        cluster.tell(node, Event::Connected(cluster.incarnation.clone()));
-    }
+    cluster.forget("second");
     cluster.settle();
     assert_eq!(cluster.counts(), [4, 4, 4]);
     let after = &cluster.history[before..];
@@ -206,6 +202,36 @@ fn operators_cordon_drain_and_pin() {
     cluster.write(&key("ctl"), &Control::default().encode());
     cluster.run(Duration::from_secs(2));
     assert_eq!(cluster.counts(), [4, 4, 4]);
+}
+
+#[test]
+fn wishes_that_are_deleted_are_no_longer_honoured() {
+    for is_seen in [true, false] {
+        let mut cluster = Cluster::settled(fast(), 2, 8);
+        let mut control = Control::default();
+        let drained = cluster.nodes[0].member.worker_id().unwrap();
+        control.drained.insert(drained.to_owned());
+        cluster.write(&key("ctl"), &control.encode());
+        cluster.run(Duration::from_secs(2));
+        assert_eq!(cluster.counts(), [0, 8]);
+        cluster.delete(&key("ctl"), is_seen);
+        cluster.run(Duration::from_secs(3));
+        assert_eq!(cluster.counts(), [4, 4], "seen by watches: {is_seen}");
+    }
+}
+
+#[test]
+fn a_part_of_the_root_that_somebody_deleted_is_told_of() {
+    let mut cluster = Cluster::settled(fast(), 2, 20_000);
+    let chunks = cluster.table.list(&Prefix::below(key("c")));
+    cluster.delete(&chunks[0].key, true);
+    let late = cluster.join("late");
+    cluster.run(Duration::from_secs(6));
+    let told = &cluster.nodes[late].problems;
+    let about = |text: &&String| text.contains(chunks[0].key.as_str());
+    let told: Vec<_> = told.iter().filter(about).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("the root names c."), "{told:?}");
 }
 
 #[test]

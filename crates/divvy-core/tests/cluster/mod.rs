@@ -335,17 +335,43 @@ impl Cluster {
         });
     }
 
+    /// Deletes as an operator would; watches may see it or not.
+    pub(crate) fn delete(&mut self, key: &Key, is_seen: bool) {
+        let entry = self.table.get(key).expect("it is there");
+        let Outcome::Done(revision) = self.table.delete(key, entry.revision) else {
+            panic!("nobody else writes")
+        };
+        if is_seen {
+            self.spread(&Change::Deleted(key.clone(), revision));
+        }
+    }
+
+    /// All is gone, and the store says so.
+    pub(crate) fn forget(&mut self, life: &str) {
+        self.table = KeyValueTable::default();
+        self.incarnation = Incarnation::new(life);
+        for node in 0..self.nodes.len() {
+            if !self.nodes[node].is_cut {
+                self.tell(node, Event::Connected(self.incarnation.clone()));
+            }
+        }
+    }
+
     fn show(&mut self, entry: &Entry) {
+        self.spread(&Change::Put(entry.clone()));
+    }
+
+    fn spread(&mut self, change: &Change) {
         for node in 0..self.nodes.len() {
             let watches = self.nodes[node]
                 .watched
                 .iter()
                 .any(|watched| match watched {
-                    Watched::Key(key) => *key == entry.key,
-                    Watched::Below(prefix) => prefix.holds(&entry.key),
+                    Watched::Key(key) => key == change.key(),
+                    Watched::Below(prefix) => prefix.holds(change.key()),
                 });
             if watches && self.nodes[node].is_up {
-                let event = Event::Seen(Change::Put(entry.clone()));
+                let event = Event::Seen(change.clone());
                 self.after(TRIP / 2, Due::Member(node, event));
             }
         }

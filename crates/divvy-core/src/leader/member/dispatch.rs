@@ -165,7 +165,10 @@ impl Member {
     fn seen(&mut self, change: Change) {
         let entry = match change {
             Change::Put(entry) => entry,
-            // Nothing of ours is deleted but chunks, by us.
+            Change::Deleted(key, revision) if key == self.keys.control => {
+                return self.control_deleted(revision);
+            }
+            // Nothing else of ours is deleted but chunks, by us.
             Change::Deleted(..) => return self.poll(),
         };
         if !self.is_begun() {
@@ -235,10 +238,22 @@ impl Member {
     /// Tells what the member is doing, if that has changed.
     pub(super) fn tell_state(&mut self) {
         let state = self.current_state();
-        if state != self.state {
-            let from = std::mem::replace(&mut self.state, state);
-            self.report(Report::State { from, to: state });
+        if state == self.state {
+            return;
         }
+        if self.state == State::ClaimingId && state != State::Shutdown {
+            // Where a leader and a root are known already this takes no time.
+            let path = [State::Election, State::WaitingAssignment];
+            for step in path.into_iter().take_while(|step| *step != state) {
+                self.tell(step);
+            }
+        }
+        self.tell(state);
+    }
+
+    fn tell(&mut self, to: State) {
+        let from = std::mem::replace(&mut self.state, to);
+        self.report(Report::State { from, to });
     }
 
     fn watch(&mut self) {

@@ -98,6 +98,8 @@ pub(super) struct Leading {
     pub(super) source: Source,
     pub(super) control: Control,
     pub(super) control_revision: Option<Revision>,
+    /// The last read of what operators wish found nothing.
+    pub(super) is_control_absent: bool,
     pub(super) moves: MoveLog,
     pub(super) garbage: Garbage,
 }
@@ -131,6 +133,7 @@ impl Leading {
             source: Source::default(),
             control: Control::default(),
             control_revision: None,
+            is_control_absent: false,
             moves: MoveLog::default(),
             garbage: Garbage::default(),
         }

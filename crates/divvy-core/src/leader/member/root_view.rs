@@ -12,6 +12,9 @@ use crate::leader::record::Version;
 use crate::moment::Moment;
 use crate::store::{Entry, Key, Revision};
 
+/// How often in a row what a root names may be missing before that is told.
+const MISSING_MAX: u32 = 8;
+
 /// A root as it was read or written.
 #[derive(Debug, Clone)]
 pub(super) struct SeenRoot {
@@ -41,6 +44,8 @@ struct Fetch {
 pub(super) struct RootView {
     pub(super) newest: Option<SeenRoot>,
     fetch: Option<Fetch>,
+    /// How often in a row something that a root names was not there.
+    missing: u32,
     /// Since when the store is known to have forgotten something.
     pub(super) quarantined_since: Option<Moment>,
 }
@@ -113,10 +118,26 @@ impl Member {
                 self.assemble();
             }
             // Gone means that there is a newer root.
-            _ => {
+            reply => {
                 self.view.fetch = None;
+                if matches!(reply, Reply::Got(None)) {
+                    self.chunk_missing(key);
+                }
                 self.root_not_read();
             }
+        }
+    }
+
+    /// Once is nothing; again and again means that somebody deleted what the
+    /// root names, and that no root can be read any more.
+    fn chunk_missing(&mut self, key: &Key) {
+        self.view.missing = self.view.missing.saturating_add(1);
+        if self.view.missing == MISSING_MAX {
+            let text = format!(
+                "the root names {key}, which is not there: nothing can be granted until it is \
+                 restored, or all keys of this cluster are deleted"
+            );
+            self.report(Report::Problem(text.into()));
         }
     }
 
@@ -174,6 +195,7 @@ impl Member {
             self.alarm = 0;
         }
         self.view.newest = Some(seen);
+        self.view.missing = 0;
         self.adopt();
         self.choose_standby();
     }

@@ -6,12 +6,46 @@ use crate::leader::action::Report;
 use crate::leader::control::Control;
 use crate::leader::event::Reply;
 use crate::leader::moves::MoveEntry;
-use crate::store::{Entry, Expected, Outcome};
+use crate::store::{Entry, Expected, Outcome, Revision};
 
 impl Member {
     pub(super) fn control_answered(&mut self, reply: Reply) {
-        if let Reply::Got(Some(entry)) = reply {
-            self.control_found(&entry);
+        match reply {
+            Reply::Got(Some(entry)) => self.control_found(&entry),
+            Reply::Got(None) => self.control_absent(),
+            _ => {}
+        }
+    }
+
+    /// Nothing was there, which a read of the past also says: it counts from
+    /// the second time on.
+    fn control_absent(&mut self) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        if leading.control_revision.is_none() {
+            return;
+        }
+        if !std::mem::replace(&mut leading.is_control_absent, true) {
+            return;
+        }
+        leading.control_revision = None;
+        leading.control = Control::default();
+        leading.dirty = true;
+    }
+
+    /// Operators have taken back all that they wished.
+    pub(super) fn control_deleted(&mut self, revision: Revision) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        if leading
+            .control_revision
+            .is_some_and(|known| known < revision)
+        {
+            leading.control_revision = Some(revision);
+            leading.control = Control::default();
+            leading.dirty = true;
         }
     }
 
@@ -24,9 +58,11 @@ impl Member {
             .control_revision
             .is_some_and(|known| known >= entry.revision)
         {
+            leading.is_control_absent &= leading.control_revision != Some(entry.revision);
             return;
         }
         leading.control_revision = Some(entry.revision);
+        leading.is_control_absent = false;
         match Control::decode(&entry.value) {
             Ok(control) => {
                 leading.control = control;
