@@ -56,6 +56,11 @@ fn run_beside(cluster: &mut Cluster, id: &str, record: &mut WorkerRecord, beats:
     }
 }
 
+fn sorted(mut counts: Vec<usize>) -> Vec<usize> {
+    counts.sort_unstable();
+    counts
+}
+
 fn root_version(cluster: &Cluster) -> Version {
     let root = cluster.table.get(&key("root")).expect("there is a root");
     RootHead::decode(&root.value).unwrap().version()
@@ -330,7 +335,7 @@ fn a_member_cannot_be_made_of_names_that_no_record_holds() {
 }
 
 #[test]
-fn a_leader_with_another_lease_waits_for_those_who_still_work_by_the_first() {
+fn members_with_other_leases_share_and_follow_a_quarantine() {
     let mut cluster = Cluster::settled(fast(), 2, 4);
     let mut other = fast();
     other.heartbeat_ttl *= 2;
@@ -338,7 +343,8 @@ fn a_leader_with_another_lease_waits_for_those_who_still_work_by_the_first() {
     setup.settings = other;
     cluster.join_with(setup);
     cluster.run(Duration::from_secs(2));
-    // Whoever leads from now on has another lease than those who work.
+    assert_eq!(sorted(cluster.counts()), [1, 1, 2]);
+    // Whoever leads from now on has another lease than the others.
     let mut version = root_version(&cluster);
     version.epoch += 10;
     let record = LeaderRecord {
@@ -356,7 +362,27 @@ fn a_leader_with_another_lease_waits_for_those_who_still_work_by_the_first() {
     alarmed.alarm = version.epoch;
     cluster.write(&worker_key("worker-77"), &alarmed.encode());
     cluster.run(fast().heartbeat_ttl * 10);
-    assert_eq!(cluster.counts(), [0, 0, 4]);
+    assert_eq!(sorted(cluster.counts()), [1, 1, 2]);
+}
+
+#[test]
+fn a_store_that_forgot_everything_is_waited_for_by_the_longest_lease_that_anybody_knew() {
+    let mut cluster = Cluster::settled(fast(), 2, 4);
+    let mut setup = cluster.setup("longer");
+    setup.settings.heartbeat_ttl *= 4;
+    let longer = cluster.join_with(setup);
+    cluster.run(Duration::from_secs(3));
+    assert!(!cluster.nodes[longer].runs.is_empty());
+    assert_ne!(cluster.leader(), Some(longer));
+    // Cut off from the store it works on to the end of its lease, and nobody
+    // can read any more how long that is. The cluster checks that nothing
+    // starts meanwhile where it has authority.
+    cluster.nodes[longer].is_cut = true;
+    cluster.forget("second");
+    cluster.run(fast().heartbeat_ttl * 3);
+    assert!(!cluster.nodes[longer].runs.is_empty(), "its lease goes on");
+    cluster.run(fast().heartbeat_ttl * 8);
+    assert_eq!(cluster.counts(), [2, 2, 0]);
 }
 
 #[test]

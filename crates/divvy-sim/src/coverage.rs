@@ -70,6 +70,8 @@ mishaps! {
     Return = "return": "A member left and came back.",
     RollingRestart = "rolling_restart": "Members were restarted one after another.",
     FalseElection = "false_election": "A member was told to lead while another did.",
+    MixedLeases = "mixed_leases": "Members with leases of two lengths made one cluster.",
+    Scribble = "foreign_write": "A stranger wrote what is no record.",
     StaleEffect = "stale_effect_refused": "A resource refused an effect that came late with an old token.",
 }
 

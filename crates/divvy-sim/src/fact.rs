@@ -205,6 +205,9 @@ pub enum Phase {
 pub struct Survey {
     /// Whether any member may own partitions.
     pub eligible: bool,
+    /// Members that may own partitions and run none, where the strategy gives
+    /// everyone one.
+    pub idle: Vec<usize>,
     /// The partitions that the source gives, each with the members where it
     /// runs inside their deadline.
     pub running: Vec<(usize, Vec<usize>)>,

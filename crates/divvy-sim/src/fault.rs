@@ -71,6 +71,8 @@ pub enum FaultKind {
     Weight(usize, f64),
     /// Whoever asks to lead is told yes, whoever leads already.
     FalseElection,
+    /// A stranger writes something over a record, or beside the others.
+    Scribble(usize),
 }
 
 /// What a member cannot reach.

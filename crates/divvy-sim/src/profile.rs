@@ -53,8 +53,12 @@ pub struct Profile {
     pub seed: u64,
     /// The timings.
     pub preset: Preset,
-    /// The settings of all members.
+    /// The settings of all members; of those with the longer lease, where
+    /// `mixed`.
     pub settings: LeaderSettings,
+    /// Whether every other member has leases half as long: a cluster whose
+    /// settings are being changed.
+    pub mixed: bool,
     /// How many members there are at first.
     pub members: usize,
     /// How many partitions there are at first.
@@ -101,6 +105,7 @@ impl Profile {
         let mut profile = Self {
             seed,
             preset,
+            mixed: false,
             members,
             partitions,
             weighted: false,
@@ -122,6 +127,17 @@ impl Profile {
         profile.quiet =
             profile.settings.rebalance_cooldown * 3 + profile.settings.root_poll_interval * 2;
         profile
+    }
+
+    /// The settings of one member.
+    pub fn settings_of(&self, member: usize) -> LeaderSettings {
+        let mut settings = self.settings.clone();
+        if self.mixed && member % 2 == 1 {
+            settings.heartbeat_interval /= 2;
+            settings.heartbeat_ttl /= 2;
+            settings.leader_lease /= 2;
+        }
+        settings
     }
 
     /// How long everything takes at most, once faults are over: leases and
@@ -156,6 +172,16 @@ impl Profile {
             + settings.root_poll_interval * 2
             + Duration::from_secs(1)
             + self.latency.1 * 20
+    }
+
+    /// Whether the strategy gives each of so many members one of so many
+    /// partitions at least.
+    pub fn shares_with_all(&self, partitions: usize, members: usize) -> bool {
+        let is_even = matches!(
+            self.strategy,
+            StrategyName::Balanced | StrategyName::RoundRobin
+        );
+        is_even && !self.weighted && partitions >= members
     }
 
     /// Most members that there can ever be.

@@ -21,7 +21,7 @@ use divvy_core::store::Token;
 use divvy_core::{Strategy, StrategySettings};
 
 use crate::clock::{MemberClock, RATE_ERROR_MAX_PPM};
-use crate::coverage::Coverage;
+use crate::coverage::{Coverage, Mishap};
 use crate::dice::Dice;
 use crate::fact::{Fact, Phase, Seen};
 use crate::fault::{FaultKind, HookWeather, Weather};
@@ -167,6 +167,9 @@ impl World {
             observations: Vec::new(),
             profile,
         };
+        if world.profile.mixed {
+            world.tally.coverage.count(Mishap::MixedLeases);
+        }
         world.begin();
         world
     }

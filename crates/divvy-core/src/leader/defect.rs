@@ -55,6 +55,8 @@ pub enum Defect {
     StopNotCalled,
     /// Tokens come from the wall clock.
     TokenFromClock,
+    /// What is no record is taken for the end of whoever wrote there before.
+    TrustScribbles,
     /// A root keeps the number of the one before.
     VersionReused,
 }
@@ -87,6 +89,7 @@ impl Defect {
         Self::StartBeforeStopped,
         Self::StopNotCalled,
         Self::TokenFromClock,
+        Self::TrustScribbles,
         Self::VersionReused,
     ];
 }

@@ -45,6 +45,7 @@ mod work;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::action::Action;
 use super::codec::INSTANCE_BYTES_MAX;
@@ -136,6 +137,9 @@ pub struct Member {
     /// The newest root and the highest token that this process ever had.
     adopted_max: Version,
     token_max: Option<Token>,
+    /// The longest lease that this process knows anybody to have worked by:
+    /// what a store that forgot cannot tell any more.
+    lease_max: Duration,
     refresh: u64,
     /// What [`WorkerRecord::alarm`](super::record::WorkerRecord) says.
     alarm: u64,
@@ -152,6 +156,7 @@ pub struct Member {
 impl Member {
     /// A member that has not begun.
     pub fn new(setup: MemberSetup, clock: Clock) -> Self {
+        let lease_max = setup.settings.heartbeat_ttl;
         Self {
             random: Random::new(setup.seed),
             setup,
@@ -179,6 +184,7 @@ impl Member {
             view: RootView::default(),
             adopted_max: Version::default(),
             token_max: None,
+            lease_max,
             refresh: 0,
             alarm: 0,
             election: Election::default(),

@@ -5,8 +5,6 @@
 //! that this deadline was earned: it lies a margin before the end of a lease
 //! that counts from when an applied renewal was sent.
 
-use std::time::Duration;
-
 use divvy_core::Moment;
 
 use super::{Bounds, Invariant};
@@ -14,7 +12,7 @@ use crate::fact::{Fact, Seen};
 
 #[derive(Debug, Clone, Default)]
 struct Holder {
-    /// The end of the lease that the last applied renewal gave.
+    /// Until when the last applied renewal lets it work.
     earned: Option<Moment>,
     deadline: Option<Moment>,
     /// Partitions that were started and not yet asked to stop.
@@ -24,14 +22,12 @@ struct Holder {
 #[derive(Debug, Clone)]
 pub(super) struct Deadlines {
     members: Vec<Holder>,
-    margin: Duration,
 }
 
 impl Deadlines {
     pub(super) fn new(bounds: &Bounds) -> Self {
         Self {
             members: vec![Holder::default(); bounds.members_max],
-            margin: bounds.lease / 20,
         }
     }
 }
@@ -51,7 +47,8 @@ impl Invariant for Deadlines {
                 ..
             } => {
                 let holder = &mut self.members[by];
-                let end = sent + record.lease;
+                // A margin before the lease's end, by whoever's lease it is.
+                let end = sent + (record.lease - record.lease / 20);
                 holder.earned = Some(holder.earned.map_or(end, |earned| earned.max(end)));
                 Ok(())
             }
@@ -66,11 +63,10 @@ impl Invariant for Deadlines {
                     return Ok(());
                 };
                 let earned = holder.earned.unwrap_or_default();
-                match until + self.margin <= earned {
+                match until <= earned {
                     true => Ok(()),
                     false => Err(format!(
-                        "m{member} works until {until:?} and its renewals give it {earned:?} less \
-                         a margin"
+                        "m{member} works until {until:?} and its renewals give it {earned:?}"
                     )),
                 }
             }

@@ -64,7 +64,7 @@ impl GrantCondition {
                 None => Ok(()),
                 Some((entry, since)) => {
                     if before.root.quarantine {
-                        self.waited(seen)
+                        self.waited(seen, before)
                     } else {
                         gone_or_acked(seen.ledger, entry, since, name)
                     }
@@ -73,15 +73,17 @@ impl GrantCondition {
             allowed.map_err(|why| format!("{name} left {holding:?} for {after:?}: {why}"))?;
         }
         if before.root.quarantine {
-            self.waited(seen)?;
+            self.waited(seen, before)?;
         }
         eligible(seen.ledger, root)
     }
 
-    fn waited(&self, seen: &Seen<'_>) -> Result<(), String> {
+    /// For as long as the slowest clock takes for the longest lease that the
+    /// root in quarantine knows of.
+    fn waited(&self, seen: &Seen<'_>, before: &Committed) -> Result<(), String> {
         let since = self.quarantined.unwrap_or(seen.at);
         let waited = seen.at.since(since);
-        if waited < self.lease_at_most {
+        if waited < slowest(before.root.lease) {
             return Err(format!("the quarantine lasted only {waited:?}"));
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! P4: no partition unowned while a healthy worker has capacity.
+//! P4: no partition unowned while a healthy worker has capacity, and no such
+//! worker idle while there are partitions for all.
 
 use divvy_core::leader::Holding;
 
@@ -26,8 +27,9 @@ impl Invariant for NoOrphan {
                 };
                 let holdings = &root.value.root.holdings;
                 let unowned = holdings.iter().filter(|h| **h == Holding::None).count();
-                match unowned {
-                    0 => Ok(()),
+                match (unowned, survey.idle.first()) {
+                    (0, None) => Ok(()),
+                    (0, Some(member)) => Err(format!("m{member} is healthy and has nothing")),
                     _ => Err(format!("{unowned} partitions have no owner")),
                 }
             }

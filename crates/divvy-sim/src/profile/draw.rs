@@ -59,6 +59,17 @@ pub(super) fn profile(seed: u64) -> Profile {
         let fault = fault(&mut dice, &profile);
         profile.faults.push(fault);
     }
+    // Drawn last: what was drawn before stays as it is for every seed.
+    if dice.chance(0.2) {
+        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        for _ in 0..dice.between(1, 3) {
+            let kind = FaultKind::Scribble(dice.below(usize::MAX));
+            let lasts = Duration::ZERO;
+            profile.faults.push(Fault { at, lasts, kind });
+        }
+    }
+    // Half of the shortest lease is not much where messages take long.
+    profile.mixed = dice.chance(0.1) && profile.latency.1 <= lease / 60;
     profile.healing = profile.healing_time();
     profile.quiet = profile.settings.rebalance_cooldown
         + profile.settings.planned_scale_window

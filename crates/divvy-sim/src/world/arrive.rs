@@ -24,7 +24,7 @@ impl World {
         process.clear();
         let clock = process.clock.both_at(self.now);
         let setup = MemberSetup {
-            settings: self.profile.settings.clone(),
+            settings: self.profile.settings_of(member),
             instance: process.instance.as_str().into(),
             strategy: std::sync::Arc::clone(&self.strategy),
             description: process.description.clone(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use divvy_core::Moment;
 use divvy_core::leader::{Operation, OperationId, Reply, Watched};
-use divvy_core::store::{Change, Key, Outcome, Revision, StoreErrorKind};
+use divvy_core::store::{Change, Expected, Key, Outcome, Prefix, Revision, StoreErrorKind};
 
 use super::process::{Arrival, Flight};
 use super::{Happening, World};
@@ -261,6 +261,46 @@ impl World {
         }
         self.ledger.enter(record, revision, self.now);
         Ok(())
+    }
+
+    /// A stranger writes what is no record. The ledger keeps what was there: it
+    /// is who held the place before that must be known to have stopped.
+    pub(super) fn scribble(&mut self, what: usize) {
+        self.tally.coverage.count(Mishap::Scribble);
+        let entries = self.store.table.list(&Prefix::ALL);
+        let records = entries.iter().filter(|entry| {
+            let key = entry.key.as_str();
+            // A root or a chunk that is lost cannot be made up for.
+            key != "root" && !key.starts_with("c.")
+        });
+        let records: Vec<_> = records.collect();
+        let stranger = Key::new(["w", "stranger"]).expect("a valid key");
+        let target = records.get(what % (records.len() + 1));
+        let (key, expected, mut value) = match target {
+            Some(entry) => {
+                let expected = Expected::from(Some(entry.revision));
+                (entry.key.clone(), expected, entry.value.to_vec())
+            }
+            None => (stranger, Expected::Absent, b"hello".to_vec()),
+        };
+        match what / 7 % 3 {
+            0 => value.truncate(value.len() / 2),
+            1 => value.iter_mut().for_each(|byte| *byte ^= 0x55),
+            _ => value.clear(),
+        }
+        self.note(|| format!("a stranger writes over {key}"));
+        if key.as_str() == "leader" {
+            // Nobody can tell any more which epoch it was.
+            self.ledger.leader = None;
+        }
+        let operation = Operation::CompareAndSet {
+            key,
+            expected,
+            value: value.into(),
+        };
+        if let (_, Some(change)) = self.store.apply(&operation) {
+            self.spread(change);
+        }
     }
 
     /// Lets all who watch know of a change, if nothing goes wrong.

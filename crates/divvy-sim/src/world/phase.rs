@@ -120,7 +120,11 @@ impl World {
                 continue;
             };
             let description = &process.description;
-            survey.eligible |= description.health == Health::Healthy && description.weight > 0.0;
+            let eligible = description.health == Health::Healthy && description.weight > 0.0;
+            survey.eligible |= eligible;
+            if eligible && process.running.is_empty() && !process.stopping {
+                survey.idle.push(member);
+            }
             if machine.is_leader() {
                 survey.leaders.push(member);
             }
@@ -134,6 +138,9 @@ impl World {
                     None => survey.unwanted.push(number),
                 }
             }
+        }
+        if !self.profile.shares_with_all(wanted, self.processes.len()) {
+            survey.idle.clear();
         }
         let chunks = Key::new(["c"]).expect("a valid key");
         survey.chunks = self.store.table.list(&Prefix::below(chunks)).len();

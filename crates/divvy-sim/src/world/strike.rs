@@ -74,6 +74,7 @@ impl World {
                 let arrival = Arrival::Event(Event::RefreshRequested);
                 self.arrive(place(self, number), arrival)?;
             }
+            FaultKind::Scribble(what) => self.scribble(what),
             FaultKind::Weather(_)
             | FaultKind::Hooks(_)
             | FaultKind::Source(_)

@@ -22,15 +22,6 @@ impl Member {
         if !is_newer {
             return;
         }
-        // A quarantine only takes away: whoever has another lease must follow it
-        // too, because what it still has is given to others after it.
-        if root.lease != self.setup.settings.heartbeat_ttl && !root.quarantine {
-            let text = format!(
-                "heartbeat_ttl is {:?} here and {:?} in the cluster",
-                self.setup.settings.heartbeat_ttl, root.lease
-            );
-            return self.report(Report::Problem(text.into()));
-        }
         session.adopted = Some((root.version, root.lifecycle));
         self.adopted_max = self.adopted_max.max(root.version);
         let committed = Arc::clone(&seen.committed);

@@ -185,6 +185,8 @@ impl Member {
         let changes = draft.changes;
         if changes.considered {
             leading.policy.considered(changes.has_moved.then_some(now));
+        } else if changes.has_placed {
+            leading.policy.unsettle();
         }
         leading.policy.placed();
         for (partition, to) in changes.destined {

@@ -11,7 +11,7 @@ use super::timers::Timer;
 use crate::leader::action::Report;
 use crate::leader::codec::Committed;
 use crate::leader::defect::Defect;
-use crate::leader::moves::MoveEntry;
+use crate::leader::moves::{MOVES_MAX, MoveEntry};
 use crate::leader::record::{Holding, Lifecycle, Root, VERSION_NUMBER_MAX, Version};
 use crate::store::{Expected, Key, Token};
 
@@ -35,6 +35,9 @@ pub(super) struct Changes {
     pub(super) destined: Vec<(Box<str>, Box<str>)>,
     /// Moves for balance were considered, and perhaps made.
     pub(super) considered: bool,
+    /// Something that nobody had planned was placed, with whomever that suited
+    /// best as it was.
+    pub(super) has_placed: bool,
     pub(super) has_moved: bool,
     /// A quarantine goes on that was known before.
     pub(super) prolongs: bool,
@@ -191,6 +194,7 @@ impl Member {
                     continue;
                 }
                 if let Some(place) = pin.or(answer.targets[index]) {
+                    changes.has_placed |= owners[index] != Some(place);
                     self.note_move(sketch, changes, before, index, place, &answer);
                     sketch.grants.push((index, place));
                 }
@@ -284,6 +288,7 @@ impl Member {
         }
     }
 
+    /// For people: of very many at once, the first that the log has room for.
     fn note_move(
         &self,
         sketch: &Sketch,
@@ -293,6 +298,9 @@ impl Member {
         place: usize,
         answer: &Answer,
     ) {
+        if changes.moves.len() == MOVES_MAX {
+            return;
+        }
         let partition = sketch.partitions.as_slice()[index].as_str();
         let session = match sketch.holdings[index] {
             Holding::None => None,
@@ -339,13 +347,14 @@ impl Member {
         }
         changes.granted = sketch.grants.len() as u32;
         changes.revoked = sketch.revoked;
+        let sessions = table.finish(&sketch.roster);
         let root = Root {
             incarnation: self.incarnation.clone()?,
             version: sketch.version,
             lifecycle,
             quarantine: false,
-            lease: self.setup.settings.heartbeat_ttl,
-            sessions: table.finish(&sketch.roster),
+            lease: self.longest_lease(&sessions, before.root.lease),
+            sessions,
             holdings: sketch.holdings,
         };
         self.encode_draft(root, &sketch.partitions, Some(before), expected, changes)

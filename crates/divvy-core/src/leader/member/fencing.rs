@@ -211,7 +211,7 @@ impl Member {
     fn cluster_lease(&self) -> Duration {
         let newest = self.view.newest.as_ref();
         let root = newest.map_or(Duration::ZERO, |seen| seen.committed.root.lease);
-        root.max(self.setup.settings.heartbeat_ttl)
+        root.max(self.lease_max)
     }
 
     fn worker_news(&mut self, key: &Key, news: News) {

@@ -87,6 +87,12 @@ impl Policy {
         self.moved = moved.or(self.moved);
     }
 
+    /// Something was placed in a hurry: whether that is balanced is still to be
+    /// considered.
+    pub(super) fn unsettle(&mut self) {
+        self.settled = None;
+    }
+
     /// A root was written: what had to be placed is.
     pub(super) fn placed(&mut self) {
         self.has_crashed = false;

@@ -172,7 +172,7 @@ impl Member {
             version: Version { epoch, number: 0 },
             lifecycle: Lifecycle::ColdStart,
             quarantine: may_have_forgotten && self.defect != Some(Defect::IgnoreAmnesia),
-            lease: self.setup.settings.heartbeat_ttl,
+            lease: self.lease_max,
             sessions: Vec::new(),
             holdings: vec![Holding::None; partitions.len()],
         };
@@ -207,7 +207,7 @@ impl Member {
             version,
             lifecycle: Lifecycle::ColdStart,
             quarantine: true,
-            lease: self.setup.settings.heartbeat_ttl,
+            lease: self.lease_max.max(before.root.lease),
             sessions: before.root.sessions.clone(),
             holdings: holdings.collect(),
         };
@@ -255,7 +255,7 @@ impl Member {
         }
         let now = self.clock.now;
         let since = *self.view.quarantined_since.get_or_insert(now);
-        let lease = before.root.lease.max(self.setup.settings.heartbeat_ttl);
+        let lease = before.root.lease.max(self.lease_max);
         let over = since + LeaderSettings::observed(lease);
         if now < over {
             self.timers.set_earlier(Timer::Round, over);

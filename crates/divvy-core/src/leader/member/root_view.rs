@@ -194,6 +194,7 @@ impl Member {
         if flagged && seen.version().epoch > self.alarm {
             self.alarm = 0;
         }
+        self.lease_max = self.lease_max.max(seen.committed.root.lease);
         self.view.newest = Some(seen);
         self.view.missing = 0;
         self.adopt();

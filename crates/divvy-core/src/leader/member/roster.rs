@@ -1,5 +1,7 @@
 //! Who can be given partitions, and what became of those who have some.
 
+use std::time::Duration;
+
 use super::Member;
 use super::keys::Keys;
 use super::observation::Observed;
@@ -126,9 +128,7 @@ impl Member {
     fn is_candidate(&self, observed: &Observed) -> bool {
         let record = &observed.record;
         let first = self.defect == Some(Defect::GrantOnFirstBeat);
-        record.life == Life::Live
-            && (record.beat > 1 || first)
-            && record.lease == self.setup.settings.heartbeat_ttl
+        record.life == Life::Live && (record.beat > 1 || first)
     }
 
     /// What became of a session, by facts that will not change any more.
@@ -143,7 +143,7 @@ impl Member {
                 None => Fate::Alive,
             };
         }
-        if !observed.is_readable {
+        if !observed.is_readable && self.defect != Some(Defect::TrustScribbles) {
             // Its lease may not be over; when it is, it is fenced.
             return Fate::Unknown;
         }
@@ -168,5 +168,17 @@ impl Member {
             observed.kept_until(grace)
         });
         ends.filter(|until| *until > self.clock.now).min()
+    }
+
+    /// The longest lease of these sessions; `before` stands for those whose
+    /// record is not known. Members of one cluster need not agree on it.
+    pub(super) fn longest_lease(&self, sessions: &[SessionEntry], before: Duration) -> Duration {
+        let leases = sessions.iter().map(|entry| {
+            let observed = self.observation.get(&Keys::worker(&entry.worker));
+            let record = observed.map(|observed| &observed.record);
+            let record = record.filter(|record| record.session == entry.session);
+            record.map_or(before, |record| record.lease)
+        });
+        leases.fold(self.setup.settings.heartbeat_ttl, Duration::max)
     }
 }
