@@ -51,6 +51,27 @@ fn partitions_of_a_crashed_worker_run_elsewhere_within_a_lease_and_little_more()
 }
 
 #[test]
+fn a_leader_that_crashes_right_after_a_join_is_replaced_as_fast_as_any() {
+    let most = LeaderSettings::observed(fast().heartbeat_ttl) + Duration::from_millis(50);
+    let mut cluster = Cluster::settled(fast(), 8, 64);
+    for round in 0..40 {
+        // Who stands by changes with the root that first names the joiner.
+        let joined = cluster.join(&format!("late-{round}"));
+        while cluster.nodes[joined].runs.is_empty() {
+            cluster.run(TRIP);
+        }
+        let leader = cluster.leader().unwrap();
+        cluster.kill(leader);
+        let died = cluster.now;
+        while !cluster.is_owned() {
+            cluster.run(TRIP);
+            let waited = cluster.now - died;
+            assert!(waited < most, "round {round}: idle for {waited:?}");
+        }
+    }
+}
+
+#[test]
 fn a_new_worker_gets_its_share_in_one_rebalance() {
     let mut cluster = Cluster::settled(fast(), 3, 12);
     cluster.join("host-3");

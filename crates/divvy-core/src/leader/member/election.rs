@@ -5,6 +5,8 @@
 //! hinder each other, because each root is written over the one that it was
 //! made from.
 
+use std::time::Duration;
+
 use super::Member;
 use super::leading::Leading;
 use super::operations::Purpose;
@@ -90,9 +92,15 @@ impl Member {
                 false => self.store_forgot("a revision of who leads came twice"),
             };
         }
+        let before = self.election.record.as_ref();
+        let is_another = before.is_none_or(|(_, before)| before.session != record.session);
         self.election.is_known = true;
         self.election.record = Some((entry.revision, record));
         self.election.since = self.clock.now;
+        if is_another {
+            // Who follows it depends on who it is.
+            self.choose_standby();
+        }
         self.check_lead();
         self.take_found();
         self.stand_for_election();
@@ -175,14 +183,15 @@ impl Member {
             let at = self.clock.now + self.random.within(beat);
             return self.timers.set_earlier(Timer::Take, at);
         }
-        // Those who know the workers' records go first.
+        // Those who know the workers' records go first, and by so much that the
+        // others see it before their time: who does not know them has to wait
+        // for a whole lease of whoever led.
         let spread = self.setup.settings.leader_lease / 8;
-        let jitter = self.random.within(spread)
-            + if self.election.is_standby {
-                Default::default()
-            } else {
-                spread
-            };
+        let behind = match self.election.is_standby {
+            true => Duration::ZERO,
+            false => spread * 2,
+        };
+        let jitter = behind + self.random.within(spread);
         let wait = match &self.election.record {
             Some((_, record)) if record.lease.is_zero() => jitter,
             Some((_, record)) => LeaderSettings::observed(record.lease) + jitter,
@@ -339,9 +348,14 @@ impl Member {
             .iter()
             .filter(|entry| Some(entry.session) != leader && rank(entry.session.0) < mine);
         let is_standby = is_named && before.count() < STANDBYS;
-        if is_standby && !self.election.is_standby {
-            self.list_workers();
+        if is_standby == self.election.is_standby {
+            return;
         }
         self.election.is_standby = is_standby;
+        if is_standby {
+            self.list_workers();
+        }
+        // The leader may crash before its next beat.
+        self.stand_for_election();
     }
 }
