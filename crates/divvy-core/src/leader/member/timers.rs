@@ -64,42 +64,56 @@ const ALL: [Timer; COUNT] = [
 #[derive(Debug, Clone, Default)]
 pub(super) struct Timers {
     due: [Option<Moment>; COUNT],
+    /// The earliest of them: a member is asked for it after everything that
+    /// happens, and mostly nothing is due.
+    next: Option<Moment>,
 }
 
 impl Timers {
     pub(super) fn set(&mut self, timer: Timer, at: Moment) {
-        self.due[timer as usize] = Some(at);
+        let before = self.due[timer as usize].replace(at);
+        match self.next {
+            Some(next) if next <= at && before != Some(next) => {}
+            Some(next) if next < at => self.find_next(),
+            _ => self.next = Some(at),
+        }
     }
 
     /// Sets it unless it is due earlier already.
     pub(super) fn set_earlier(&mut self, timer: Timer, at: Moment) {
-        let due = &mut self.due[timer as usize];
-        *due = Some(due.map_or(at, |known| known.min(at)));
+        if self.due[timer as usize].is_none_or(|known| at < known) {
+            self.set(timer, at);
+        }
     }
 
     pub(super) fn cancel(&mut self, timer: Timer) {
-        self.due[timer as usize] = None;
+        let before = self.due[timer as usize].take();
+        if before.is_some() && before == self.next {
+            self.find_next();
+        }
     }
 
     pub(super) fn cancel_all(&mut self) {
-        self.due = [None; COUNT];
+        *self = Self::default();
     }
 
     /// When the next is due.
     pub(super) fn next(&self) -> Option<Moment> {
-        self.due.iter().flatten().min().copied()
+        self.next
     }
 
     /// The earliest that is due at `now`, which is then no longer set. Of two
     /// at one moment, the one that takes authority away comes first.
     pub(super) fn take_due(&mut self, now: Moment) -> Option<Timer> {
-        let due = ALL.into_iter().filter_map(|timer| {
-            let at = self.due[timer as usize].filter(|at| *at <= now)?;
-            Some((at, timer))
-        });
-        let (_, timer) = due.min_by_key(|(at, timer)| (*at, *timer as usize))?;
+        let next = self.next.filter(|next| *next <= now)?;
+        let is_next = |timer: &Timer| self.due[*timer as usize] == Some(next);
+        let timer = ALL.into_iter().find(is_next)?;
         self.cancel(timer);
         Some(timer)
+    }
+
+    fn find_next(&mut self) {
+        self.next = self.due.iter().flatten().min().copied();
     }
 }
 
@@ -122,5 +136,25 @@ mod tests {
         assert_eq!(timers.take_due(at(5)), Some(Timer::Expire));
         assert_eq!(timers.take_due(at(5)), Some(Timer::Poll));
         assert_eq!(timers.take_due(at(5)), None);
+    }
+
+    #[test]
+    fn the_next_is_the_earliest_whatever_was_set_and_cancelled() {
+        let at = |ms| Moment::from_origin(Duration::from_millis(ms));
+        let mut timers = Timers::default();
+        let mut number = 1_u64;
+        for step in 0..5000 {
+            number = crate::hash::mix64(number);
+            let timer = ALL[number as usize % COUNT];
+            let when = at(step + (number >> 32) % 40);
+            match number >> 8 & 7 {
+                0 => timers.cancel(timer),
+                1..4 => timers.set_earlier(timer, when),
+                4..7 => timers.set(timer, when),
+                _ => while timers.take_due(at(step)).is_some() {},
+            }
+            let earliest = timers.due.iter().flatten().min().copied();
+            assert_eq!(timers.next(), earliest, "after step {step}");
+        }
     }
 }
