@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use cluster::Cluster;
 use divvy_core::leader::{
-    Control, Event, LeaderSettings, MoveEntry, SelfDescription, SessionId, Shutdown, WorkerRecord,
+    Control, Event, LeaderSettings, MoveEntry, Overdue, SelfDescription, SessionId, Shutdown,
+    WorkerRecord,
 };
 use divvy_core::store::{Change, Entry, Key, Prefix};
 use divvy_core::{Assignment, Balanced, Error, Health, Partitions, Strategy, Workers};
@@ -411,4 +412,24 @@ fn a_large_root_lies_in_chunks_and_old_ones_are_deleted() {
     cluster.run(Duration::from_secs(3));
     let last = cluster.table.list(&chunks).len();
     assert!(last <= first * 2, "{first} chunks at first, {last} at last");
+}
+
+#[test]
+fn who_holds_up_the_end_of_a_quarantine_is_named() {
+    let mut settings = fast();
+    settings.overdue = Overdue::Report;
+    let mut cluster = Cluster::settled(settings, 3, 12);
+    cluster.nodes[1].hook_time = None;
+    cluster.forget("second");
+    cluster.run(Duration::from_secs(5));
+    assert_eq!(
+        cluster.counts(),
+        [0, 0, 0],
+        "nobody may run what it still stops"
+    );
+    let leader = cluster.leader().expect("somebody leads");
+    let held_up = cluster.nodes[1].member.worker_id().unwrap();
+    let text = format!("nothing is granted before {held_up} has stopped");
+    let told = cluster.nodes[leader].problems.iter();
+    assert_eq!(told.filter(|told| told.starts_with(&text)).count(), 1);
 }

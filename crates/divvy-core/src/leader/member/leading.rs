@@ -87,6 +87,8 @@ pub(super) struct Leading {
     /// The root of another leader, which is given time before it is
     /// replaced.
     contested: Option<Version>,
+    /// The epoch whose quarantine is known to wait for a worker.
+    pub(super) waits_told: Option<u64>,
     /// Somebody's word is waited for.
     pub(super) awaits_words: bool,
     pub(super) fencing: BTreeSet<Key>,
@@ -125,6 +127,7 @@ impl Leading {
             verifies: false,
             unconfirmed: None,
             contested: None,
+            waits_told: None,
             awaits_words: false,
             fencing: BTreeSet::new(),
             destined: BTreeMap::new(),

@@ -4,6 +4,7 @@
 //! revisions only increase, so the same revision is the same write.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::keys::Keys;
@@ -18,6 +19,9 @@ pub(super) struct Observed {
     pub(super) id: Box<str>,
     pub(super) revision: Revision,
     pub(super) record: WorkerRecord,
+    /// The record as it was read, to know it again without reading it; nothing
+    /// if it is known from writing it.
+    value: Option<Arc<[u8]>>,
     /// When this revision was first seen.
     pub(super) since: Moment,
     /// Whether the record could be read. One that could not stands for a
@@ -91,6 +95,13 @@ impl Observation {
         if at.is_some_and(|at| at > entry.revision) {
             return News::None;
         }
+        if let Some(known) = known.as_ref().filter(|_| at == Some(entry.revision))
+            && let Some(value) = &known.value
+            && (Arc::ptr_eq(value, &entry.value) || *value == entry.value)
+        {
+            return News::None;
+        }
+        let value = Some(Arc::clone(&entry.value));
         let Ok(record) = WorkerRecord::decode(&entry.value) else {
             return match at == Some(entry.revision) {
                 true => News::None,
@@ -111,6 +122,7 @@ impl Observation {
                 id,
                 revision: entry.revision,
                 record,
+                value,
                 since: now,
                 is_readable: true,
             };
@@ -120,6 +132,7 @@ impl Observation {
         let news = difference(&known.record, &record);
         known.revision = entry.revision;
         known.record = record;
+        known.value = value;
         known.since = now;
         known.is_readable = true;
         news
@@ -138,6 +151,7 @@ impl Observation {
             id,
             revision: entry.revision,
             record: WorkerRecord::of_nobody("", SessionId(0), Life::Live, lease),
+            value: Some(Arc::clone(&entry.value)),
             since: now,
             is_readable: false,
         };
@@ -158,6 +172,7 @@ impl Observation {
             id,
             revision,
             record,
+            value: None,
             since: now,
             is_readable: true,
         };

@@ -7,6 +7,7 @@
 
 use super::Member;
 use super::draft::{Changes, Draft};
+use super::observation::Observed;
 use super::root_view::SeenRoot;
 use super::timers::Timer;
 use crate::leader::action::Report;
@@ -267,10 +268,28 @@ impl Member {
             return false;
         }
         let epoch = before.root.version.epoch;
-        self.observation.workers().all(|observed| {
+        let holds_on = |observed: &&Observed| {
             let record = &observed.record;
-            !observed.is_live() || (record.acked.epoch >= epoch && record.stopping.is_empty())
-        })
+            observed.is_live() && (record.acked.epoch < epoch || !record.stopping.is_empty())
+        };
+        let Some(id) = self
+            .observation
+            .workers()
+            .find(holds_on)
+            .map(|w| w.id.clone())
+        else {
+            return true;
+        };
+        if let Some(leading) = &mut self.leading
+            && leading.waits_told != Some(epoch)
+        {
+            leading.waits_told = Some(epoch);
+            let text = format!(
+                "nothing is granted before {id} has stopped what it had when the store forgot"
+            );
+            self.report(Report::Problem(text.into()));
+        }
+        false
     }
 
     /// So that as little as possible moves.
