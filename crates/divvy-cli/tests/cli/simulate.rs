@@ -1,5 +1,8 @@
 //! `divvy simulate`.
 
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use crate::scratch::{Scratch, divvy};
 
 #[test]
@@ -57,6 +60,24 @@ fn a_long_run_goes_on_from_its_file() {
     assert_eq!(told.code, 2);
     let why = "divvy: from '5': cannot be given: run.json is there and says where to go on\n";
     assert_eq!(told.stderr, why);
+}
+
+#[test]
+fn a_long_run_that_is_killed_goes_on_as_if_it_had_not_been() {
+    let scratch = Scratch::new();
+    let hours = ["simulate", "--hours", "3", "--jobs", "2", "--json"];
+    let mut command = scratch.command();
+    command.args(hours).args(["--resume", "run.json"]);
+    let mut killed = command.stdout(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while !scratch.path("run.json").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no file yet");
+        std::thread::yield_now();
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let resumed = hours.into_iter().chain(["--resume", "run.json"]);
+    assert_eq!(scratch.run(resumed).json(), scratch.run(hours).json());
 }
 
 #[test]
