@@ -10,6 +10,33 @@ use divvy_testbed::{
 };
 use tempfile::TempDir;
 
+/// Runs a test on every store, on all at once, each with a runtime of its own.
+/// Whatever fails says where.
+pub(crate) fn on_every_store(scenario: impl AsyncFn(Bed) + Copy + Send + 'static) {
+    let running = [Kind::Memory, Kind::File, Kind::Redis, Kind::Nats].map(|kind| {
+        let run = move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async { scenario(Bed::new(kind).await).await });
+        };
+        (kind, std::thread::spawn(run))
+    });
+    // The panics themselves are printed above.
+    let failed = running.map(|(kind, thread)| thread.join().is_err().then_some(kind));
+    assert_eq!(failed, [None; 4]);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Memory,
+    File,
+    Redis,
+    Nats,
+}
+
 /// Longer than anything takes, even on a machine that does much else.
 pub(crate) const SOON: Duration = Duration::from_secs(40);
 
@@ -21,16 +48,19 @@ pub(crate) enum Bed {
 }
 
 impl Bed {
-    pub(crate) async fn memory() -> Self {
+    async fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Memory => Self::memory(),
+            Kind::File => Self::File(TempDir::new().unwrap()),
+            Kind::Redis => {
+                Self::Redis(RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await)
+            }
+            Kind::Nats => Self::nats().await,
+        }
+    }
+
+    pub(crate) fn memory() -> Self {
         Self::Memory(MemoryKeyValue::new())
-    }
-
-    pub(crate) async fn file() -> Self {
-        Self::File(TempDir::new().unwrap())
-    }
-
-    pub(crate) async fn redis() -> Self {
-        Self::Redis(RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await)
     }
 
     pub(crate) async fn nats() -> Self {

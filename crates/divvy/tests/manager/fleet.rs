@@ -9,7 +9,7 @@ use divvy::manager::{
 };
 use divvy::{Balanced, Partitions};
 use divvy_sim::{Happened, History};
-use divvy_testbed::until;
+use divvy_testbed::{until, until_some};
 use tokio::sync::mpsc;
 
 use crate::bed::{Bed, SOON};
@@ -120,9 +120,15 @@ impl Fleet {
             .collect()
     }
 
-    pub(crate) fn leader(&self) -> Option<usize> {
+    /// Waits until one of them leads, and no other, and gives its number.
+    pub(crate) async fn leader(&self) -> usize {
         let leads = |worker: &Option<Manager>| worker.as_ref().is_some_and(|m| m.is_leader());
-        self.workers.iter().position(leads)
+        until_some(SOON, "one leads", async || {
+            let numbers = 0..self.workers.len();
+            let leaders: Vec<_> = numbers.filter(|n| leads(&self.workers[*n])).collect();
+            (leaders.len() == 1).then(|| leaders[0])
+        })
+        .await
     }
 
     /// Waits until every partition has exactly one owner.
@@ -162,8 +168,16 @@ impl Fleet {
         &self.events[number]
     }
 
-    /// How many roots with grants were committed so far.
-    pub(crate) fn grants_committed(&mut self) -> usize {
+    /// All grants so far were made by one root: whoever wrote it says so.
+    pub(crate) async fn granted_once(&mut self) {
+        until(SOON, "a root with grants is told of", async || {
+            self.grants_committed() > 0
+        })
+        .await;
+        assert_eq!(self.grants_committed(), 1);
+    }
+
+    fn grants_committed(&mut self) -> usize {
         let is_grant =
             |event: &&ManagerEvent| matches!(event.kind, EventKind::Committed { granted: 1.., .. });
         let workers = 0..self.workers.len();

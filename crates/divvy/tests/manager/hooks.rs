@@ -246,15 +246,15 @@ pub(crate) fn a_blocked_runtime_does_not_stop_heartbeats(bed: impl AsyncFnOnce()
     let (release, released) = std::sync::mpsc::channel();
     own.block_on(async {
         let mut fleet = Fleet::new(bed().await, 4);
+        fleet.settings.leader.heartbeat_ttl = Duration::from_secs(2);
+        fleet.settings.leader.leader_lease = Duration::from_secs(1);
         let recruit = fleet.recruit("blocked", Blocking(entered, Mutex::new(released)));
         let manager = blocked.spawn(recruit.builder.start());
-        let manager = loop {
-            // The runtime may block before it can tell of the start.
-            if manager.is_finished() || enters.try_recv().is_ok() {
-                break manager;
-            }
-            tokio::task::yield_now().await;
-        };
+        // The runtime may block before it can tell of the start.
+        until(SOON, "its runtime is blocked", async || {
+            manager.is_finished() || enters.try_recv().is_ok()
+        })
+        .await;
         let other = fleet.join("other").await;
         let view = fleet.workers[other].as_ref().unwrap().view();
         let lease = fleet.settings.leader.heartbeat_ttl;

@@ -94,7 +94,8 @@ pub(crate) async fn a_start_without_a_free_id_says_so(bed: Bed) {
     fleet.settings.leader.worker_id_max = 1;
     fleet.join("one").await;
     fleet.join("two").await;
-    fleet.settings.leader.startup_timeout = Duration::from_secs(1);
+    // Enough to reach the store and to see that nothing is free.
+    fleet.settings.leader.startup_timeout = Duration::from_secs(3);
     let name = unique();
     let recruit = fleet.recruit(&name, NoHooks);
     let told = recruit.builder.start().await.unwrap_err();

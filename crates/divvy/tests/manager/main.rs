@@ -7,26 +7,16 @@ mod life;
 mod membership;
 mod scale;
 
-/// The same tests on every store.
+/// The same tests on every store, on all of them at once: they wait for leases
+/// most of the time.
 macro_rules! on_every_store {
     ($($module:ident::$scenario:ident,)*) => {
-        on_store!(memory: $($module::$scenario,)*);
-        on_store!(file: $($module::$scenario,)*);
-        on_store!(redis: $($module::$scenario,)*);
-        on_store!(nats: $($module::$scenario,)*);
-    };
-}
-
-macro_rules! on_store {
-    ($store:ident: $($module:ident::$scenario:ident,)*) => {
-        mod $store {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $scenario() {
-                    crate::$module::$scenario(crate::bed::Bed::$store().await).await;
-                }
-            )*
-        }
+        $(
+            #[test]
+            fn $scenario() {
+                bed::on_every_store(crate::$module::$scenario);
+            }
+        )*
     };
 }
 
@@ -53,17 +43,12 @@ on_every_store! {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_four_start_at_once_in_memory() {
-    scale::sixty_four_start_at_once(bed::Bed::memory().await).await;
+    scale::sixty_four_start_at_once(bed::Bed::memory()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_four_start_at_once_on_nats() {
     scale::sixty_four_start_at_once(bed::Bed::nats().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_thousand_partitions_are_shared_on_nats() {
-    scale::a_hundred_thousand_partitions_are_shared(bed::Bed::nats().await).await;
 }
 
 #[test]
