@@ -27,7 +27,8 @@
 //! - `parallel` adds `Rendezvous::parallel()`: the same placement, computed on
 //!   all cores.
 //! - `file` adds the store in a file, for all processes of one machine.
-//! - `nats` adds the store in a NATS JetStream bucket.
+//! - `nats` adds the store in a NATS JetStream bucket, and `subscriptions`: the
+//!   messages of owned partitions.
 //! - `redis` adds the stores in a Redis or Valkey server.
 //! - `conformance` adds the suite that every store must pass, for stores of
 //!   one's own.
@@ -39,6 +40,8 @@ pub use divvy_core::*;
 pub mod listing;
 pub mod manager;
 pub mod store;
+#[cfg(feature = "nats")]
+pub mod subscriptions;
 
 /// The README's program is compiled and run as a test of this crate.
 #[cfg(doctest)]

@@ -44,10 +44,10 @@ mod event;
 mod grant;
 mod hooks;
 mod measured;
-mod metrics;
+pub(crate) mod metrics;
 mod operations;
 mod retry;
-mod settings;
+pub(crate) mod settings;
 mod source;
 mod startup;
 mod status;
@@ -56,6 +56,8 @@ mod thread;
 mod watcher;
 
 pub use builder::{ManagerBuilder, StoreChoice};
+#[cfg(feature = "nats")]
+pub(crate) use calls::panic_text;
 pub use divvy_core::leader::{
     LeaderSettings, Lifecycle, Overdue, SessionId, Shutdown, State, Version,
 };

@@ -384,7 +384,7 @@ impl Line {
 }
 
 /// What a panic said.
-pub(super) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload
         .downcast_ref::<&str>()
         .copied()

@@ -12,6 +12,10 @@ use tokio::sync::Notify;
 use super::error::ManagerError;
 use crate::store::clock::boottime;
 
+/// Longer than any machine runs, and short enough to be counted in
+/// nanoseconds.
+const STANDING: Duration = Duration::from_hours(24 * 365 * 100);
+
 /// How long this process may work: written by the driver, read by everybody.
 #[derive(Debug, Default)]
 pub(super) struct Authority {
@@ -75,6 +79,20 @@ impl Grant {
             authority: Arc::clone(authority),
             ends: Arc::default(),
         }
+    }
+
+    /// A grant that somebody else than a [`Manager`](super::Manager) gives, and
+    /// answers for: it is current until [`Grant::withdraw`].
+    pub fn standing(partition: Partition, token: Token) -> Self {
+        let authority = Arc::new(Authority::default());
+        authority.set(Some(Moment::from_origin(STANDING)));
+        Self::new(partition, token, &authority)
+    }
+
+    /// Ends it, for whoever gave it. One that a [`Manager`](super::Manager)
+    /// gave ends here too, though the partition stays with the worker.
+    pub fn withdraw(&self) {
+        self.end();
     }
 
     /// Of which partition.
@@ -207,6 +225,16 @@ mod tests {
         assert!(grant.is_revoked() && grant.is_current());
         grant.end();
         assert!(!grant.is_current());
+    }
+
+    #[tokio::test]
+    async fn a_standing_grant_is_current_until_it_is_withdrawn() {
+        let partition: Partition = "orders:1".parse().unwrap();
+        let grant = Grant::standing(partition, Token::new(7).unwrap());
+        assert!(grant.is_current() && !grant.is_revoked());
+        grant.clone().withdraw();
+        assert!(!grant.is_current());
+        grant.ended().await;
     }
 
     #[tokio::test]

@@ -305,34 +305,38 @@ impl<const N: usize> Histogram<N> {
     }
 }
 
-struct Page {
+pub(crate) struct Page {
     text: String,
     worker: String,
 }
 
 impl Page {
-    fn new(worker: &str) -> Self {
+    pub(crate) fn new(worker: &str) -> Self {
         Self {
             text: String::new(),
             worker: escaped(worker),
         }
     }
 
-    fn all<const N: usize>(&mut self, values: [(&str, &str, &str, &AtomicU64); N]) {
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+
+    pub(crate) fn all<const N: usize>(&mut self, values: [(&str, &str, &str, &AtomicU64); N]) {
         for (name, kind, help, value) in values {
             self.head(name, kind, help);
             self.line(name, "", value.load(Ordering::Relaxed));
         }
     }
 
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
+    pub(crate) fn head(&mut self, name: &str, kind: &str, help: &str) {
         let _text = write!(
             self.text,
             "# HELP divvy_{name} {help}\n# TYPE divvy_{name} {kind}\n"
         );
     }
 
-    fn line(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
+    pub(crate) fn line(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
         let worker = &self.worker;
         let _text = writeln!(
             self.text,
@@ -342,7 +346,7 @@ impl Page {
 }
 
 /// Text as the value of a label.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     text.replace('\n', "\\n")
 }

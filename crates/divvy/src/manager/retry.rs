@@ -57,7 +57,7 @@ impl Retry {
     }
 
     /// How long to wait before retry `number`, which counts from 0.
-    pub(super) fn delay(&self, number: u32) -> Duration {
+    pub(crate) fn delay(&self, number: u32) -> Duration {
         self.ceiling(number).mul_f64(fastrand::f64())
     }
 

@@ -1,7 +1,7 @@
 //! Settings of a manager, as a file holds them.
 
 mod document;
-mod span;
+pub(crate) mod span;
 
 use divvy_core::leader::{LeaderSettings, SelfDescription, Shutdown};
 use divvy_core::{

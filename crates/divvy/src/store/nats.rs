@@ -14,22 +14,22 @@
 //! A bucket that is deleted while in use fails one operation of each member
 //! and is then made anew, with another [incarnation](Incarnation).
 
-mod api;
+pub(crate) mod api;
 mod bucket;
 mod consumer;
-mod events;
-mod fault;
+pub(crate) mod events;
+pub(crate) mod fault;
 mod hints;
-mod link;
+pub(crate) mod link;
 mod misfits;
-mod plan;
+pub(crate) mod plan;
 mod position;
-mod replies;
+pub(crate) mod replies;
 mod sequence;
 mod shared;
 mod sweeper;
 mod tls;
-mod version;
+pub(crate) mod version;
 
 use std::fmt;
 use std::sync::Arc;
@@ -128,7 +128,10 @@ impl NatsStore {
 }
 
 /// Reads files and the environment, which may block.
-async fn read_plan(url: &StoreUrl, settings: &StoreSettings) -> Result<Plan, StoreError> {
+pub(crate) async fn read_plan(
+    url: &StoreUrl,
+    settings: &StoreSettings,
+) -> Result<Plan, StoreError> {
     let (url, settings) = (url.clone(), settings.clone());
     let reading = tokio::task::spawn_blocking(move || Plan::new(&url, &settings));
     reading.await.expect("reading settings does not panic")

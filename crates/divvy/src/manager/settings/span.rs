@@ -12,7 +12,7 @@ const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), (
 
 /// A time as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span(pub(super) Duration);
+pub(crate) struct Span(pub(crate) Duration);
 
 /// Reads a time: whole numbers with the units `h`, `m`, `s` and `ms`, longest
 /// first, as in `1m30s`. `field` is what an error names.

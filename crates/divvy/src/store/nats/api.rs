@@ -75,7 +75,7 @@ pub(super) enum Written<'a> {
 }
 
 /// Asks JetStream for something. An error in the answer is a [`Fault::Api`].
-pub(super) async fn call<T: DeserializeOwned>(
+pub(crate) async fn call<T: DeserializeOwned>(
     link: &Link,
     deadline: Instant,
     subject: &str,
@@ -176,7 +176,7 @@ fn ends_value(operation: &str) -> bool {
     matches!(operation, "DEL" | "PURGE")
 }
 
-fn parsed<T: DeserializeOwned>(answer: &Message) -> Result<T, Fault> {
+pub(crate) fn parsed<T: DeserializeOwned>(answer: &Message) -> Result<T, Fault> {
     #[derive(Deserialize)]
     struct Failed {
         error: Option<ApiError>,

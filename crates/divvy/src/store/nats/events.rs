@@ -14,16 +14,16 @@ const REASON_CHARS_MAX: usize = 200;
 /// Turns the client's events into a report, and ends requests that can get no
 /// answer any more.
 #[derive(Debug)]
-pub(super) struct Events {
-    pub(super) report: ConnectionReport,
-    pub(super) replies: Replies,
+pub(crate) struct Events {
+    pub(crate) report: ConnectionReport,
+    pub(crate) replies: Replies,
     /// What was said before the connection ended, most likely its reason.
     trouble: Mutex<Option<String>>,
     was_connected: AtomicBool,
 }
 
 impl Events {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             report: ConnectionReport::connected(),
             replies: Replies::default(),
@@ -33,11 +33,11 @@ impl Events {
     }
 
     /// Whether the first connection has been made.
-    pub(super) fn was_connected(&self) -> bool {
+    pub(crate) fn was_connected(&self) -> bool {
         self.was_connected.load(Ordering::Acquire)
     }
 
-    pub(super) fn see(&self, event: Event) {
+    pub(crate) fn see(&self, event: Event) {
         match event {
             Event::Connected => self.connected(),
             Event::Disconnected => {

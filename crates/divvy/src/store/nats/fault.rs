@@ -6,12 +6,13 @@ use divvy_core::store::{StoreError, StoreErrorKind};
 use serde::Deserialize;
 
 /// JetStream's error codes that are more than an error here.
-pub(super) mod code {
+pub(crate) mod code {
     /// Not enough servers are there to keep the copies.
     pub(crate) const NO_PEERS: u64 = 10005;
     pub(crate) const CLUSTER_NOT_AVAILABLE: u64 = 10008;
     pub(crate) const CLUSTER_NOT_LEADER: u64 = 10009;
     pub(crate) const NO_MESSAGE: u64 = 10037;
+    pub(crate) const NO_CONSUMER: u64 = 10014;
     pub(crate) const NAME_IN_USE: u64 = 10058;
     pub(crate) const NO_STREAM: u64 = 10059;
     /// The expected sequence was not the last one of the subject.
@@ -27,7 +28,7 @@ pub(super) mod code {
 
 /// Why a request has no good answer.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// It was surely not sent, most likely because there is no connection.
     NotSent(String),
     /// No answer in time.
@@ -48,7 +49,7 @@ pub(super) enum Fault {
 
 /// An error as JetStream's answers hold it.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct ApiError {
+pub(crate) struct ApiError {
     #[serde(default)]
     code: u16,
     #[serde(default)]
@@ -59,29 +60,29 @@ pub(super) struct ApiError {
 
 impl Fault {
     /// Whether JetStream answered with this code.
-    pub(super) fn is_api(&self, code: u64) -> bool {
+    pub(crate) fn is_api(&self, code: u64) -> bool {
         matches!(self, Self::Api(error) if error.err_code == code)
     }
 
     /// Whether a conditional write was refused because the condition failed.
-    pub(super) fn is_conflict(&self) -> bool {
+    pub(crate) fn is_conflict(&self) -> bool {
         self.is_api(code::WRONG_SEQUENCE) || self.is_api(code::WRONG_SEQUENCE_UNDER_WAY)
     }
 
     /// Whether the bucket may have gone.
-    pub(super) fn is_no_bucket(&self) -> bool {
+    pub(crate) fn is_no_bucket(&self) -> bool {
         matches!(self, Self::NoResponders) || self.is_api(code::NO_STREAM)
     }
 
     /// The error of a read that met this.
-    pub(super) fn of_read(self, what: impl fmt::Display) -> StoreError {
+    pub(crate) fn of_read(self, what: impl fmt::Display) -> StoreError {
         let kind = self.kind();
         StoreError::new(kind, format_args!("{what}: {self}"))
     }
 
     /// The error of a write that met this. Its fate is unknown, unless it was
     /// surely not sent or refused.
-    pub(super) fn of_write(self, what: impl fmt::Display) -> StoreError {
+    pub(crate) fn of_write(self, what: impl fmt::Display) -> StoreError {
         let kind = match (&self, self.kind()) {
             (Self::TimedOut | Self::Cut | Self::Garbled(_), _) => StoreErrorKind::Unknown,
             // An error that is not known to come before anything was stored.

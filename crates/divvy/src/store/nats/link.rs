@@ -10,7 +10,7 @@ use async_nats::connection::State;
 use async_nats::rustls;
 use async_nats::{
     Client, ConnectError, ConnectErrorKind, HeaderMap, Message, PublishError, ServerError,
-    ServerInfo, Subscriber,
+    ServerInfo, Subject, Subscriber,
 };
 use divvy_core::store::{StoreError, StoreErrorKind};
 use futures_util::StreamExt;
@@ -22,7 +22,7 @@ use super::fault::Fault;
 use super::plan::Plan;
 
 /// A connection, which the client keeps up as long as this lives.
-pub(super) struct Link {
+pub(crate) struct Link {
     client: Client,
     events: Arc<Events>,
     inbox: String,
@@ -31,7 +31,7 @@ pub(super) struct Link {
 
 impl Link {
     /// Connects once to one of the servers.
-    pub(super) async fn connect(plan: &Plan) -> Result<Self, StoreError> {
+    pub(crate) async fn connect(plan: &Plan) -> Result<Self, StoreError> {
         let events = Arc::new(Events::new());
         let connecting = plan.options(&events).connect(plan.addresses());
         let client = connecting.await.map_err(|error| explained(&error))?;
@@ -53,29 +53,29 @@ impl Link {
         })
     }
 
-    pub(super) fn events(&self) -> &Events {
+    pub(crate) fn events(&self) -> &Events {
         &self.events
     }
 
     /// What the server said of itself when it was reached last.
-    pub(super) fn server(&self) -> ServerInfo {
+    pub(crate) fn server(&self) -> ServerInfo {
         self.client.server_info()
     }
 
     /// The largest message that the server takes, in bytes.
-    pub(super) fn message_bytes_max(&self) -> usize {
+    pub(crate) fn message_bytes_max(&self) -> usize {
         self.client.max_payload()
     }
 
     /// How often a server has been reached. It grows before the first request
     /// goes out on a new connection.
-    pub(super) fn connects(&self) -> u64 {
+    pub(crate) fn connects(&self) -> u64 {
         self.client.statistics().connects.load(Ordering::Acquire)
     }
 
     /// Refuses while there is surely no connection, so that nothing is queued
     /// and sent when nobody waits for it any more.
-    pub(super) fn check_up(&self) -> Result<(), Fault> {
+    pub(crate) fn check_up(&self) -> Result<(), Fault> {
         if self.client.connection_state() == State::Connected {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl Link {
     }
 
     /// Asks and waits for the answer.
-    pub(super) async fn request(
+    pub(crate) async fn request(
         &self,
         deadline: Instant,
         subject: &str,
@@ -106,7 +106,7 @@ impl Link {
     }
 
     /// Sends what has no answer here, or answers to a subscription.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         subject: &str,
         reply: String,
@@ -128,8 +128,14 @@ impl Link {
         sent.map_err(|error: PublishError| Fault::NotSent(error.kind().to_string()))
     }
 
+    /// Publishes what nobody answers.
+    pub(crate) async fn publish(&self, subject: Subject, payload: Vec<u8>) -> Result<(), Fault> {
+        let sent = self.client.publish(subject, payload.into()).await;
+        sent.map_err(|error| Fault::NotSent(error.kind().to_string()))
+    }
+
     /// Sends without any interest in the answer.
-    pub(super) async fn tell(&self, subject: &str) {
+    pub(crate) async fn tell(&self, subject: &str) {
         let nobody = format!("{}.r.nobody", self.inbox);
         // Whoever tells has no use for the outcome.
         let _sent = self
@@ -138,7 +144,7 @@ impl Link {
     }
 
     /// Listens on new subjects of our own, which begin with what is given.
-    pub(super) async fn listen(&self) -> Result<(String, Subscriber), Fault> {
+    pub(crate) async fn listen(&self) -> Result<(String, Subscriber), Fault> {
         let subject = format!("{}.c.{:016x}", self.inbox, fastrand::u64(..));
         let listening = self.client.subscribe(format!("{subject}.*")).await;
         let subscriber = listening.map_err(|error| Fault::NotSent(error.to_string()))?;

@@ -20,12 +20,12 @@ const GREETING_LONGEST: Duration = Duration::from_secs(2);
 const GREETING_SHORTEST: Duration = Duration::from_millis(100);
 
 /// Everything that is needed to connect, read and checked.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     addresses: Vec<ServerAddr>,
     options: ConnectOptions,
     delay_max: Duration,
     /// What the subjects of all answers begin with.
-    pub(super) inbox: String,
+    pub(crate) inbox: String,
 }
 
 /// Who the client is.
@@ -39,7 +39,7 @@ enum Identity {
 
 impl Plan {
     /// Reads secrets and certificates from where the settings say: it blocks.
-    pub(super) fn new(url: &StoreUrl, settings: &StoreSettings) -> Result<Self, StoreError> {
+    pub(crate) fn new(url: &StoreUrl, settings: &StoreSettings) -> Result<Self, StoreError> {
         let parsed = url.addresses().iter().map(|address| address.parse());
         let addresses: Result<Vec<ServerAddr>, _> = parsed.collect();
         let addresses = addresses.map_err(|_error| {
@@ -69,16 +69,16 @@ impl Plan {
     }
 
     /// How many servers the address names.
-    pub(super) fn servers(&self) -> usize {
+    pub(crate) fn servers(&self) -> usize {
         self.addresses.len()
     }
 
-    pub(super) fn addresses(&self) -> &[ServerAddr] {
+    pub(crate) fn addresses(&self) -> &[ServerAddr] {
         &self.addresses
     }
 
     /// The client's options, with `events` told of all that happens.
-    pub(super) fn options(&self, events: &Arc<Events>) -> ConnectOptions {
+    pub(crate) fn options(&self, events: &Arc<Events>) -> ConnectOptions {
         let (told, asked) = (Arc::clone(events), Arc::clone(events));
         let delay_max = self.delay_max;
         self.options

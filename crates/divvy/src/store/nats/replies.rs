@@ -16,7 +16,7 @@ type Answer = Result<Message, Fault>;
 
 /// The requests of one connection that are under way.
 #[derive(Debug, Default)]
-pub(super) struct Replies {
+pub(crate) struct Replies {
     state: Mutex<State>,
     next: AtomicU64,
 }
@@ -36,7 +36,7 @@ struct Waiting {
 
 /// One request. Dropped, nothing of it remains.
 #[derive(Debug)]
-pub(super) struct Pending<'a> {
+pub(crate) struct Pending<'a> {
     replies: &'a Replies,
     token: u64,
     receiver: oneshot::Receiver<Answer>,
@@ -44,7 +44,7 @@ pub(super) struct Pending<'a> {
 
 impl Replies {
     /// Begins to wait for the answer to a request on `subject`.
-    pub(super) fn expect(&self, subject: &str) -> Result<Pending<'_>, Fault> {
+    pub(crate) fn expect(&self, subject: &str) -> Result<Pending<'_>, Fault> {
         let (sender, receiver) = oneshot::channel();
         let token = self.next.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state();
@@ -64,7 +64,7 @@ impl Replies {
     }
 
     /// An answer came, for whoever still waits.
-    pub(super) fn answered(&self, message: Message) {
+    pub(crate) fn answered(&self, message: Message) {
         let token = message.subject.rsplit('.').next();
         let Some(token) = token.and_then(|token| token.parse().ok()) else {
             return;
@@ -81,14 +81,14 @@ impl Replies {
     }
 
     /// The connection is lost: no answer will come to what is under way.
-    pub(super) fn cut(&self) {
+    pub(crate) fn cut(&self) {
         for waiting in std::mem::take(&mut self.state().waiting).into_values() {
             let _late = waiting.sender.send(Err(Fault::Cut));
         }
     }
 
     /// The server forbids to publish to `subject`: it answers nothing there.
-    pub(super) fn publishing_denied(&self, subject: &str, words: &str) {
+    pub(crate) fn publishing_denied(&self, subject: &str, words: &str) {
         let mut state = self.state();
         let is_denied = |_: &u64, waiting: &mut Waiting| waiting.subject == subject;
         for waiting in state.waiting.extract_if(.., is_denied) {
@@ -97,7 +97,7 @@ impl Replies {
     }
 
     /// The server forbids to listen for answers.
-    pub(super) fn listening_denied(&self, words: &str) {
+    pub(crate) fn listening_denied(&self, words: &str) {
         let mut state = self.state();
         state.deaf = Some(words.to_owned());
         for waiting in std::mem::take(&mut state.waiting).into_values() {
@@ -106,7 +106,7 @@ impl Replies {
     }
 
     /// Another connection: what the last one forbade may be allowed now.
-    pub(super) fn connected(&self) {
+    pub(crate) fn connected(&self) {
         self.state().deaf = None;
     }
 
@@ -117,12 +117,12 @@ impl Replies {
 
 impl Pending<'_> {
     /// What the subject of the answer ends with.
-    pub(super) fn token(&self) -> u64 {
+    pub(crate) fn token(&self) -> u64 {
         self.token
     }
 
     /// Waits for the answer.
-    pub(super) async fn answer(&mut self) -> Answer {
+    pub(crate) async fn answer(&mut self) -> Answer {
         // Without a sender, the connection is being torn down.
         (&mut self.receiver).await.unwrap_or(Err(Fault::Cut))
     }

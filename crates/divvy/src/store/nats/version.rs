@@ -47,7 +47,7 @@ impl fmt::Display for Version {
 }
 
 /// Refuses a server that is too old for so many copies.
-pub(super) fn check(version: &str, replicas: u8) -> Result<(), StoreError> {
+pub(crate) fn check(version: &str, replicas: u8) -> Result<(), StoreError> {
     let oldest = if replicas > 1 {
         OLDEST_REPLICATED
     } else {

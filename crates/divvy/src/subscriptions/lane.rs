@@ -1,0 +1,437 @@
+//! The messages of one partition, from its assignment to its revocation.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use divvy_core::store::StoreError;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::acks::Acks;
+use super::consumer::{Begin, Found, Repair, Wanted};
+use super::dead_letter::DeadLetter;
+use super::done::Done;
+use super::health::{Gauges, count};
+use super::inbox::{Inbox, Trouble};
+use super::message::Message;
+use super::policy::{Arrival, Ended, Standing, Verdict};
+use super::settings::Mode;
+use super::shared::Shared;
+use super::work::Work;
+use crate::manager::Grant;
+
+const ACK: &[u8] = b"+ACK";
+const NAK: &[u8] = b"-NAK";
+/// Told to whoever listens to the server's advisories.
+const TERM: &[u8] = b"+TERM a dead letter";
+
+/// What a process remembers of a partition between two assignments.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Memory {
+    /// Of which stream, by the time that it was made.
+    pub(super) stream: String,
+    pub(super) done: Done,
+}
+
+/// One partition that is owned.
+pub(super) struct Lane {
+    pub(super) shared: Arc<Shared>,
+    pub(super) wanted: Wanted,
+    pub(super) grant: Grant,
+    pub(super) gauges: Arc<Gauges>,
+    pub(super) memory: Memory,
+    /// When everything has to have ended, once the partition is asked back.
+    pub(super) stop: watch::Receiver<Option<Instant>>,
+    pub(super) acks: Acks,
+    pub(super) running: JoinSet<(Arc<Message>, Ended)>,
+    pub(super) reconcile_at: Instant,
+}
+
+impl Lane {
+    /// Consumes until the partition is asked back or the grant is over.
+    pub(super) async fn run(mut self) -> Memory {
+        let mut failures = 0;
+        while !self.is_stopping() {
+            let why = match self.prepare().await {
+                Ok(mut inbox) => {
+                    failures = 0;
+                    self.gauges.is_consuming.store(true, Ordering::Relaxed);
+                    let trouble = self.consume(&mut inbox).await;
+                    self.gauges.is_consuming.store(false, Ordering::Relaxed);
+                    let Some(trouble) = trouble else {
+                        self.finish(Some(inbox)).await;
+                        return self.memory;
+                    };
+                    match trouble {
+                        Trouble::Gone(words) => format!("the consumer is gone: {words}"),
+                        Trouble::Silent => "the server has gone silent".to_owned(),
+                        Trouble::Fault(fault) => fault.to_string(),
+                    }
+                }
+                Err(error) => error.to_string(),
+            };
+            self.wrong(why);
+            let delay = self.retry_delay(failures);
+            failures += 1;
+            self.rest(delay).await;
+        }
+        self.finish(None).await;
+        self.memory
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stop.borrow().is_some() || !self.grant.is_current()
+    }
+
+    fn standing(&self) -> Standing {
+        match (self.grant.is_current(), self.stop.borrow().is_some()) {
+            (false, _) => Standing::Over,
+            (true, true) => Standing::Leaving,
+            (true, false) => Standing::Owner,
+        }
+    }
+
+    fn wrong(&self, what: String) {
+        tracing::warn!(partition = self.grant.partition().as_str(), "{what}");
+        count(&self.shared.metrics.errors);
+        self.gauges.wrong(what);
+    }
+
+    fn retry_delay(&self, failures: u32) -> Duration {
+        let settings = &self.shared.settings;
+        match failures < settings.max_retries {
+            true => settings.retry().delay(failures),
+            false => settings.reconcile_interval,
+        }
+    }
+
+    /// Waits, while what runs goes on.
+    async fn rest(&mut self, delay: Duration) {
+        let until = Instant::now() + delay;
+        let mut stop = self.stop.clone();
+        let grant = self.grant.clone();
+        loop {
+            tokio::select! {
+                () = asked_back(&mut stop) => return,
+                () = grant.ended() => return,
+                Some(ended) = self.running.join_next() => self.settle(ended).await,
+                () = tokio::time::sleep_until(until) => return,
+            }
+        }
+    }
+
+    /// Sees to it that the consumer is there and right, and opens an inbox.
+    async fn prepare(&mut self) -> Result<Inbox, StoreError> {
+        self.reconcile().await?;
+        let shared = &self.shared;
+        let settings = &shared.settings;
+        // In order, one request serves many messages, one after another.
+        let batch = match settings.mode {
+            Mode::Ordered => settings.batch,
+            Mode::Concurrent => settings.batch.min(settings.max_in_flight),
+        };
+        let jetstream = Arc::clone(&shared.jetstream);
+        let gauges = Arc::clone(&self.gauges);
+        let opened = Inbox::open(
+            jetstream,
+            &self.wanted.name,
+            batch,
+            shared.heartbeat,
+            gauges,
+        )
+        .await;
+        opened.map_err(|fault| fault.of_read("an inbox"))
+    }
+
+    /// Looks at the consumer, and repairs it.
+    async fn reconcile(&mut self) -> Result<(), StoreError> {
+        self.reconcile_at = Instant::now() + self.shared.reconcile_delay();
+        let (jetstream, name) = (Arc::clone(&self.shared.jetstream), self.wanted.name.clone());
+        let what = || format!("consumer '{name}'");
+        let found = jetstream.find(&name).await;
+        let found = found.map_err(|fault| fault.of_read(what()))?;
+        if found.is_none() {
+            self.look_at_stream().await?;
+        }
+        let config = found.as_ref().map(|found| &found.config);
+        let (retention, done) = (self.shared.retention(), self.memory.done.floor());
+        let repair = self.wanted.judge(config, retention, done);
+        if repair == Repair::Nothing {
+            self.note(found.as_ref());
+            return Ok(());
+        }
+        let is_first = matches!(repair, Repair::Create(Begin::All));
+        tracing::info!(consumer = name, ?repair, "repairing");
+        let repaired = match repair {
+            Repair::Nothing => unreachable!("it was looked at above"),
+            Repair::Create(begin) => jetstream.create(&self.wanted, begin).await,
+            Repair::Update => jetstream.update(&self.wanted).await,
+            Repair::Replace(begin) => match jetstream.delete(&name).await {
+                Ok(()) => jetstream.create(&self.wanted, begin).await,
+                Err(fault) => Err(fault),
+            },
+            Repair::Refuse(why) => return Err(StoreError::unfit(why)),
+        };
+        let repaired = repaired.map_err(|fault| fault.of_read(what()))?;
+        if !is_first {
+            count(&self.gauges.repaired);
+            count(&self.shared.metrics.repaired);
+        }
+        self.note(Some(&repaired));
+        Ok(())
+    }
+
+    /// Whether it is the stream that it was: in another one, nothing has been
+    /// handled yet.
+    async fn look_at_stream(&mut self) -> Result<(), StoreError> {
+        let created = self.shared.look_at_stream().await?;
+        if created != self.memory.stream {
+            self.memory = Memory {
+                stream: created,
+                done: Done::default(),
+            };
+        }
+        Ok(())
+    }
+
+    fn note(&self, found: Option<&Found>) {
+        if let Some(found) = found {
+            let lag = found.num_pending + found.num_ack_pending;
+            self.gauges.lag.store(lag, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes messages in until nothing more may begin, or something is wrong.
+    async fn consume(&mut self, inbox: &mut Inbox) -> Option<Trouble> {
+        let limit = self.shared.settings.in_flight() as usize;
+        let mut stop = self.stop.clone();
+        let grant = self.grant.clone();
+        let over = grant.ended();
+        tokio::pin!(over);
+        loop {
+            let is_full = self.running.len() >= limit;
+            tokio::select! {
+                biased;
+                () = asked_back(&mut stop) => return None,
+                () = &mut over => return None,
+                Some(ended) = self.running.join_next() => {
+                    self.settle(ended).await;
+                    if is_full {
+                        inbox.rested();
+                    }
+                }
+                next = inbox.next(), if !is_full => match next {
+                    Ok(message) => self.arrived(message).await,
+                    Err(trouble) => return Some(trouble),
+                },
+                () = tokio::time::sleep_until(self.reconcile_at) => {
+                    self.look_again().await;
+                }
+            }
+        }
+    }
+
+    /// Looks at what nobody has told of.
+    async fn look_again(&mut self) {
+        if self.shared.jetstream.link.check_up().is_err() {
+            // Whoever waits for messages says so already.
+            self.reconcile_at = Instant::now() + self.shared.reconcile_delay();
+            return;
+        }
+        if let Err(error) = self.reconcile().await {
+            self.wrong(error.to_string());
+        }
+        self.repeat_doubtful().await;
+    }
+
+    async fn arrived(&mut self, message: Message) {
+        let position = message.position();
+        self.gauges.lag.store(position.pending, Ordering::Relaxed);
+        if position.deliveries > 1 {
+            count(&self.gauges.redelivered);
+            count(&self.shared.metrics.redelivered);
+        }
+        self.repeat_doubtful().await;
+        let is_done = self.memory.done.holds(position);
+        let arrival = self
+            .shared
+            .policy
+            .arrived(position.deliveries, is_done, self.standing());
+        match arrival {
+            Arrival::Handle => self.begin(Arc::new(message)),
+            Arrival::AcknowledgeAgain => self.say(&message, ACK.to_vec()).await,
+            Arrival::DeadLetter(why) => self.dead_letter(&message, &why).await,
+            Arrival::GiveBack => self.say(&message, NAK.to_vec()).await,
+            Arrival::Abandon => {}
+        }
+    }
+
+    fn begin(&mut self, message: Arc<Message>) {
+        let shared = &self.shared;
+        self.gauges.in_flight.fetch_add(1, Ordering::Relaxed);
+        let work = Work {
+            jetstream: Arc::clone(&shared.jetstream),
+            handler: Arc::clone(&shared.handler),
+            permits: Arc::clone(&shared.permits),
+            grant: self.grant.clone(),
+            message,
+            ack_wait: shared.settings.ack_wait,
+            cut: self.stop.clone(),
+        };
+        self.running.spawn(work.run());
+    }
+
+    async fn settle(&mut self, ended: Result<(Arc<Message>, Ended), tokio::task::JoinError>) {
+        self.gauges.in_flight.fetch_sub(1, Ordering::Relaxed);
+        // Handlers' panics are caught; else only a runtime that ends does this.
+        let Ok((message, ended)) = ended else { return };
+        if let Ended::Failed(why) | Ended::Poison(why) = &ended {
+            count(&self.gauges.failed);
+            count(&self.shared.metrics.failed);
+            self.wrong(format!("message {}: {why}", message.sequence()));
+        }
+        let deliveries = message.deliveries();
+        match self
+            .shared
+            .policy
+            .handled(ended, deliveries, self.standing())
+        {
+            Verdict::Acknowledge => {
+                self.finished(&message);
+                self.say(&message, ACK.to_vec()).await;
+                self.acks.sent(message.reply());
+                count(&self.gauges.handled);
+                count(&self.shared.metrics.handled);
+            }
+            Verdict::Retry(after) => self.retry(&message, after).await,
+            Verdict::DeadLetter(why) => self.dead_letter(&message, &why).await,
+            Verdict::GiveBack => self.say(&message, NAK.to_vec()).await,
+            Verdict::Abandon => {}
+        }
+    }
+
+    async fn retry(&self, message: &Message, after: Duration) {
+        let delay = format!("-NAK {{\"delay\": {}}}", after.as_nanos());
+        self.say(message, delay.into_bytes()).await;
+    }
+
+    /// It will not be handled again.
+    fn finished(&mut self, message: &Message) {
+        self.memory
+            .done
+            .add(self.shared.settings.mode, message.position());
+    }
+
+    /// Puts a message aside, and only then tells the server that it is done.
+    async fn dead_letter(&mut self, message: &Message, why: &str) {
+        let shared = Arc::clone(&self.shared);
+        let settings = &shared.settings;
+        let letter = DeadLetter::new(
+            &settings.dead_letters.prefix,
+            &settings.stream,
+            self.grant.partition(),
+            message,
+            why,
+            shared.jetstream.link.message_bytes_max(),
+        );
+        let DeadLetter {
+            subject,
+            headers,
+            payload,
+        } = letter;
+        match shared.jetstream.store(&subject, headers, payload).await {
+            Ok(()) => {
+                self.finished(message);
+                self.say(message, TERM.to_vec()).await;
+                self.acks.sent(message.reply());
+                count(&self.gauges.dead_lettered);
+                count(&shared.metrics.dead_lettered);
+            }
+            Err(fault) => {
+                self.wrong(format!(
+                    "cannot put aside message {}: {fault}",
+                    message.sequence()
+                ));
+                self.retry(message, shared.policy.delay(message.deliveries()))
+                    .await;
+            }
+        }
+    }
+
+    /// Tells the server what became of a message. What does not get there is
+    /// as if the message was lost: it comes again.
+    async fn say(&self, message: &Message, words: Vec<u8>) {
+        let _unsent = self
+            .shared
+            .jetstream
+            .link
+            .publish(message.reply(), words)
+            .await;
+    }
+
+    /// On a new connection, acknowledgements are repeated that may have been
+    /// lost with the old one.
+    async fn repeat_doubtful(&mut self) {
+        let link = &self.shared.jetstream.link;
+        for subject in self.acks.doubtful(link.connects()) {
+            let _unsent = link.publish(subject, ACK.to_vec()).await;
+        }
+    }
+
+    /// Lets what runs come to an end, gives the rest back, and makes sure that
+    /// the server knows what was done.
+    async fn finish(&mut self, inbox: Option<Inbox>) {
+        let told = *self.stop.borrow();
+        let deadline = told.unwrap_or_else(Instant::now);
+        let bound = self.shared.jetstream.deadline();
+        let closing = async {
+            match inbox {
+                Some(inbox) => inbox.close(bound).await,
+                None => Vec::new(),
+            }
+        };
+        let settling = async {
+            // Handlers end by themselves at the deadline, or with the grant.
+            while let Some(ended) = self.running.join_next().await {
+                self.settle(ended).await;
+            }
+        };
+        let (left, ()) = tokio::join!(closing, settling);
+        for message in left {
+            self.arrived(message).await;
+        }
+        if self.grant.is_current() {
+            self.confirm(deadline.max(bound)).await;
+        }
+    }
+
+    /// Waits until the server has seen the last acknowledgement: then it has
+    /// seen all, and the next owner gets none of these messages.
+    async fn confirm(&mut self, deadline: Instant) {
+        let shared = Arc::clone(&self.shared);
+        let link = &shared.jetstream.link;
+        while let Some(last) = self.acks.last() {
+            self.repeat_doubtful().await;
+            let asking = link.request(deadline, &last, Default::default(), ACK.to_vec());
+            match asking.await {
+                Ok(_seen) if self.acks.doubtful(link.connects()).is_empty() => {
+                    self.acks.confirmed();
+                }
+                _ if Instant::now() >= deadline || !self.grant.is_current() => {
+                    self.wrong("what was handled last may come again: no answer".to_owned());
+                    return;
+                }
+                _ => {
+                    let _elapsed = timeout_at(deadline, sleep(shared.heartbeat / 10)).await;
+                }
+            }
+        }
+    }
+}
+
+async fn asked_back(stop: &mut watch::Receiver<Option<Instant>>) {
+    // Also when nobody is left who could ask.
+    let _gone = stop.wait_for(Option::is_some).await.is_err();
+}

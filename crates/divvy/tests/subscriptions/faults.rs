@@ -1,0 +1,114 @@
+//! Servers that stop, connections that break.
+
+use std::time::Duration;
+
+use divvy::subscriptions::{Retention, Subscriptions};
+use divvy_testbed::{Proxy, until};
+
+use crate::bed::{Act, Bed, Ledger, RETENTIONS, SOON, grant, settings, shard, shards};
+
+/// Verifies that a restart in the midst of messages loses nothing and, for an
+/// owner that stays, repeats nothing: what the server has not heard is known
+/// here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restarted_server_loses_and_repeats_nothing() {
+    for retention in RETENTIONS {
+        let (mut bed, settings) = (Bed::new().await, settings(retention));
+        let ledger = Ledger::new();
+        let subscriptions = bed.open(&settings, ledger.handler(|_, _| Act::Do)).await;
+        let all = shards(4);
+        subscriptions.ensure(&all).await.unwrap();
+        for partition in &all {
+            let grant = grant(partition, 1);
+            subscriptions.assign(partition, grant).await.unwrap();
+            bed.publish(&settings, partition, 0..50).await;
+        }
+        bed.server.stop().await;
+        bed.server.start_again().await;
+        for partition in &all {
+            bed.publish(&settings, partition, 50..100).await;
+        }
+        ledger.until_done(400).await;
+        subscriptions.close().await;
+        ledger.check_in_order(&all, 100);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_was_silent_is_asked_again() {
+    let (bed, settings) = (Bed::new().await, settings(Retention::Limits));
+    let ledger = Ledger::new();
+    let subscriptions = bed.open(&settings, ledger.handler(|_, _| Act::Do)).await;
+    let partition = shard(0);
+    subscriptions
+        .assign(&partition, grant(&partition, 1))
+        .await
+        .unwrap();
+    bed.publish(&settings, &partition, 0..5).await;
+    ledger.until_done(5).await;
+    bed.server.pause();
+    until(SOON, "that is noticed", async || {
+        let health = subscriptions.health();
+        health
+            .iter()
+            .all(|health| !health.is_consuming && health.last_error.is_some())
+    })
+    .await;
+    bed.server.resume();
+    bed.publish(&settings, &partition, 5..10).await;
+    ledger.until_done(10).await;
+    ledger.check_in_order(&shards(1), 10);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn broken_connections_repeat_nothing() {
+    let (bed, settings) = (Bed::new().await, settings(Retention::Limits));
+    let proxy = Proxy::start(bed.server.address()).await;
+    let url = format!("nats://{}", proxy.address()).parse().unwrap();
+    let ledger = Ledger::new();
+    let handler = ledger.handler(|_, _| Act::Do);
+    let reach = bed.reach();
+    let opened = Subscriptions::open(&url, &reach, settings.clone(), handler);
+    let subscriptions = opened.await.unwrap();
+    let all = shards(4);
+    for partition in &all {
+        let grant = grant(partition, 1);
+        subscriptions.assign(partition, grant).await.unwrap();
+    }
+    let publishing = async {
+        for number in 0..100 {
+            for partition in &all {
+                bed.publish(&settings, partition, [number]).await;
+            }
+        }
+    };
+    let breaking = async {
+        for count in [40, 80, 120, 160, 200] {
+            ledger.until_done(count).await;
+            proxy.reset();
+        }
+    };
+    tokio::join!(publishing, breaking);
+    ledger.until_done(400).await;
+    subscriptions.close().await;
+    ledger.check_in_order(&all, 100);
+}
+
+#[tokio::test]
+async fn a_revocation_without_a_server_ends_in_time() {
+    let (mut bed, mut settings) = (Bed::new().await, settings(Retention::Limits));
+    settings.drain_timeout = Duration::from_millis(100);
+    let ledger = Ledger::new();
+    let subscriptions = bed.open(&settings, ledger.handler(|_, _| Act::Do)).await;
+    let partition = shard(0);
+    subscriptions
+        .assign(&partition, grant(&partition, 1))
+        .await
+        .unwrap();
+    bed.publish(&settings, &partition, 0..5).await;
+    ledger.until_done(5).await;
+    bed.server.kill();
+    let revoking = tokio::time::timeout(SOON, subscriptions.revoke(&partition));
+    revoking.await.expect("it ends");
+    assert!(subscriptions.health().is_empty());
+}
