@@ -98,12 +98,12 @@ impl RightfulWrites {
             )),
             (true, Life::Live, _) => Ok(()),
             (true, life, _) => Err(format!("m{by} wrote to its session that is {life:?}")),
+            // What a stranger had written was fenced in nobody's name.
+            (false, life, Life::Fenced) if expired || life != Life::Live => Ok(()),
             // Its end is known where it was: nobody has to wait for that.
             (false, Life::Live, _) if self.is_of(&before.session, by, Some(life)) => {
                 self.begin(at, Begun { by, life }, after)
             }
-            // What a stranger had written was fenced in nobody's name.
-            (false, life, Life::Fenced) if expired || life != Life::Live => Ok(()),
             (false, Life::Live, _) if !expired => Err(format!(
                 "m{by} took the place of a live session after only {waited:?}"
             )),
