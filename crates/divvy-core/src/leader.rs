@@ -32,6 +32,6 @@ pub use record::{
     State, VERSION_NUMBER_MAX, Version, WorkerRecord,
 };
 pub use settings::{
-    CLOCK_DRIFT_PER_MILLE, LEASE_MIN, LeaderSettings, Overdue, TIMING_MAX,
+    CLOCK_DRIFT_PER_MILLE, LEASE_MIN, LeaderSettings, Overdue, StoreOutage, TIMING_MAX,
     WORKER_ID_PREFIX_BYTES_MAX, WORKER_IDS_MAX,
 };

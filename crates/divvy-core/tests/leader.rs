@@ -7,7 +7,7 @@ mod cluster;
 use std::time::Duration;
 
 use cluster::{Cluster, TRIP};
-use divvy_core::leader::{LeaderSettings, Shutdown, State};
+use divvy_core::leader::{LeaderSettings, Shutdown, State, StoreOutage};
 
 fn fast() -> LeaderSettings {
     LeaderSettings::fast()
@@ -223,4 +223,72 @@ fn a_store_that_stalls_for_everybody_moves_nothing() {
     cluster.run(Duration::from_secs(3));
     cluster.settle();
     assert_eq!(cluster.owners(), before);
+}
+
+#[test]
+fn with_calm_a_store_that_stalls_for_six_seconds_interrupts_nothing() {
+    let calm = LeaderSettings::calm();
+    let steps = 15;
+    for step in 0..steps {
+        let mut cluster = Cluster::settled(calm.clone(), 3, 12);
+        cluster.run(calm.heartbeat_interval * step / steps);
+        let (before, started) = (cluster.owners(), cluster.history.len());
+        for node in 0..3 {
+            cluster.nodes[node].is_cut = true;
+        }
+        cluster.run(Duration::from_secs(6));
+        for node in 0..3 {
+            cluster.nodes[node].is_cut = false;
+        }
+        cluster.run(calm.heartbeat_ttl * 3);
+        assert_eq!(cluster.owners(), before, "step {step}");
+        assert_eq!(cluster.history.len(), started, "step {step}");
+    }
+}
+
+fn overlapping() -> LeaderSettings {
+    LeaderSettings {
+        store_outage: StoreOutage::Overlap,
+        ..fast()
+    }
+}
+
+#[test]
+fn where_overlap_is_allowed_work_goes_on_without_the_store() {
+    let mut cluster = Cluster::settled(overlapping(), 3, 12);
+    let (before, started) = (cluster.owners(), cluster.history.len());
+    for node in 0..3 {
+        cluster.nodes[node].is_cut = true;
+    }
+    for _ in 0..30 {
+        cluster.run(fast().heartbeat_ttl / 10);
+        assert!(cluster.is_owned());
+    }
+    for node in 0..3 {
+        cluster.nodes[node].is_cut = false;
+    }
+    cluster.run(Duration::from_secs(3));
+    cluster.settle();
+    assert_eq!(cluster.owners(), before);
+    assert_eq!(cluster.history.len(), started, "nothing was stopped");
+}
+
+#[test]
+fn where_overlap_is_allowed_who_was_cut_off_stops_once_it_learns_who_follows() {
+    let mut cluster = Cluster::settled(overlapping(), 3, 12);
+    let node = (cluster.leader().unwrap() + 1) % 3;
+    let had = cluster.nodes[node].runs.clone();
+    cluster.nodes[node].is_cut = true;
+    cluster.run(fast().heartbeat_ttl * 3);
+    assert_eq!(cluster.nodes[node].runs, had, "it works on");
+    for (partition, token) in &had {
+        let others = cluster.nodes.iter().enumerate();
+        let mut others = others.filter(|(other, _)| *other != node);
+        let next = others.find_map(|(_, other)| other.runs.get(partition));
+        assert!(next.is_some_and(|next| next > token), "{partition}");
+    }
+    cluster.nodes[node].is_cut = false;
+    cluster.run(Duration::from_secs(3));
+    cluster.settle();
+    assert_eq!(cluster.counts(), [4, 4, 4]);
 }

@@ -83,6 +83,7 @@ impl History {
         }
         let bounds = Bounds {
             lease,
+            is_exclusive: true,
             leader_lease: lease,
             value_bytes_max: usize::MAX,
             members_max: members.max().unwrap_or(0),

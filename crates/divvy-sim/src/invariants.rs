@@ -60,6 +60,9 @@ pub(crate) trait Invariant {
 pub struct Bounds {
     /// The lease length L.
     pub lease: Duration,
+    /// Whether work stops when the store is not reached for a lease. Where it
+    /// goes on, partitions can have two owners, and nothing else may happen.
+    pub is_exclusive: bool,
     /// The lease of leaders LL.
     pub leader_lease: Duration,
     /// Largest value that may be stored.

@@ -16,7 +16,7 @@ mod strike;
 
 use std::time::Duration;
 
-use divvy_core::leader::Member;
+use divvy_core::leader::{Member, StoreOutage};
 use divvy_core::store::Token;
 use divvy_core::{Strategy, StrategySettings};
 
@@ -329,6 +329,7 @@ fn bounds(profile: &Profile) -> Bounds {
     let round_trip = profile.latency.1 * 2;
     Bounds {
         lease: settings.heartbeat_ttl,
+        is_exclusive: settings.store_outage == StoreOutage::Exclusive,
         leader_lease: settings.leader_lease,
         value_bytes_max: profile.value_bytes_max,
         members_max: profile.members_max(),

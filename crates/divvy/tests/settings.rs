@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divvy::manager::{LeaderSettings, Overdue, Settings, Shutdown};
+use divvy::manager::{LeaderSettings, Overdue, Settings, Shutdown, StoreOutage};
 use divvy::{StrategyName, WORKER_NAME_BYTES_MAX};
 
 const DEVELOPMENT: &str = include_str!("settings/development.yaml");
@@ -47,6 +47,7 @@ fn every_field_is_read_from_json() {
         r#"{
             "preset": "calm", "instance": "pod-3", "expected_workers": 5, "leader_lease": "4s",
             "grace": "1s", "start_deadline": "3s", "stop_deadline": "1m30s", "overdue": "report",
+            "store_outage": "overlap",
             "partition_poll_interval": "1m", "root_poll_interval": "2s", "weight": 2.5,
             "zone": "a", "strategy": {"name": "balanced", "seed": 7}, "groups": ["x", "y"],
             "shards_per_group": 3, "hook_concurrency": 9, "shutdown": {"return": "20s"},
@@ -59,8 +60,8 @@ fn every_field_is_read_from_json() {
     assert_eq!(leader.heartbeat_ttl, Duration::from_secs(10));
     assert_eq!(leader.leader_lease, Duration::from_secs(4));
     assert_eq!(
-        (leader.expected_workers, leader.overdue),
-        (Some(5), Overdue::Report)
+        (leader.expected_workers, leader.overdue, leader.store_outage),
+        (Some(5), Overdue::Report, StoreOutage::Overlap)
     );
     assert_eq!(leader.stop_deadline, Duration::from_secs(90));
     assert_eq!(

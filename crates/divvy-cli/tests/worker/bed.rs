@@ -24,6 +24,36 @@ start_deadline: 30s
 stop_deadline: 30s
 ";
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Store {
+    File,
+    Redis,
+    Nats,
+}
+
+/// Runs a test on these stores, on all at once, each with a runtime of its own.
+/// Whatever fails says where.
+pub(crate) fn on_stores(stores: &[Store], scenario: impl AsyncFn(Bed) + Copy + Send + 'static) {
+    let run = |store: Store| {
+        let run = move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async { scenario(Bed::on(store).await).await });
+        };
+        (store, std::thread::spawn(run))
+    };
+    let running: Vec<_> = stores.iter().copied().map(run).collect();
+    // The panics themselves are printed above.
+    let failed = running.into_iter().filter_map(|(store, thread)| {
+        let ended = thread.join();
+        ended.is_err().then_some(store)
+    });
+    assert_eq!(failed.collect::<Vec<_>>(), []);
+}
+
 pub(crate) struct Bed {
     pub(crate) server: Option<Kind>,
     directory: TempDir,
@@ -50,18 +80,18 @@ impl Bed {
         Self { server, directory }
     }
 
-    pub(crate) async fn file() -> Self {
-        Self::new(None)
-    }
-
-    pub(crate) async fn redis() -> Self {
-        let server = RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await;
-        Self::new(Some(Kind::Redis(server)))
-    }
-
-    pub(crate) async fn nats() -> Self {
-        let server = NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await;
-        Self::new(Some(Kind::Nats(server)))
+    async fn on(store: Store) -> Self {
+        Self::new(match store {
+            Store::File => None,
+            Store::Redis => {
+                let server = RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await;
+                Some(Kind::Redis(server))
+            }
+            Store::Nats => {
+                let server = NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await;
+                Some(Kind::Nats(server))
+            }
+        })
     }
 
     pub(crate) fn address(&self) -> String {
@@ -70,6 +100,11 @@ impl Bed {
             Some(Kind::Redis(server)) => server.url(),
             None => format!("file:{}", self.directory.path().join("divvy.db").display()),
         }
+    }
+
+    /// Adds a line to the settings of workers that start later.
+    pub(crate) fn set(&self, line: &str) {
+        std::fs::write(self.config(), format!("{CONFIG}{line}\n")).unwrap();
     }
 
     pub(crate) fn config(&self) -> PathBuf {

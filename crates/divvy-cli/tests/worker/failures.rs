@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use divvy_testbed::until;
 
-use crate::bed::{Bed, SOON};
+use crate::bed::{Bed, LEASE, SOON};
 use crate::fleet::Fleet;
 
 /// Its partitions start elsewhere, and nothing else moves.
@@ -118,5 +118,28 @@ pub(crate) async fn a_restarted_server_is_survived(bed: Bed) {
     })
     .await;
     fleet.owned().await;
+    fleet.check();
+}
+
+/// Where that is allowed, work goes on without the server, and nothing moves
+/// when it is back.
+pub(crate) async fn with_overlap_work_outlasts_the_server(bed: Bed) {
+    bed.set("store_outage: overlap");
+    let mut fleet = Fleet::settled(bed, 3, 12).await;
+    let (owners, grants) = (fleet.owners(), fleet.grants());
+    fleet.bed.server.as_mut().unwrap().server().pause();
+    let late = divvy::manager::now() + LEASE * 2;
+    until(SOON, "all is worked on after two leases", async || {
+        fleet.worked_since(late) == 12
+    })
+    .await;
+    assert_eq!(fleet.owners(), owners);
+    fleet.bed.server.as_mut().unwrap().server().resume();
+    // Who comes now gets its share from those who are still there.
+    fleet.join("late", &[]);
+    fleet.balanced().await;
+    let again = fleet.grants();
+    let new = again.difference(&grants).count();
+    assert_eq!(new, 3, "only the share of the last one was granted anew");
     fleet.check();
 }

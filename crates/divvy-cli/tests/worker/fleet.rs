@@ -262,6 +262,16 @@ impl Fleet {
         grants
     }
 
+    /// How many partitions somebody worked on after this moment.
+    pub(crate) fn worked_since(&self, since: Moment) -> usize {
+        let lines = self.workers.iter().flat_map(Worker::lines);
+        let late = lines.filter(|line| {
+            line["event"] == "worked" && moment(&line["at_us"]).is_some_and(|at| at > since)
+        });
+        let names = late.map(|line| line["partition"].to_string());
+        names.collect::<BTreeSet<_>>().len()
+    }
+
     /// What the workers said must hold together, and a resource that compares
     /// tokens must not have taken anything from who was owner before.
     pub(crate) fn check(&self) {

@@ -4,38 +4,29 @@ mod bed;
 mod failures;
 mod fleet;
 
-macro_rules! on_store {
-    ($store:ident: $($scenario:ident,)*) => {
-        mod $store {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $scenario() {
-                    crate::failures::$scenario(crate::bed::Bed::$store().await).await;
-                }
-            )*
-        }
+use crate::bed::{Store, on_stores};
+
+/// Each test on every store, on all at once: they wait for leases most of the
+/// time.
+macro_rules! on_every {
+    ($stores:expr; $($scenario:ident,)*) => {
+        $(
+            #[test]
+            fn $scenario() {
+                on_stores(&$stores, failures::$scenario);
+            }
+        )*
     };
 }
 
-on_store!(file:
+on_every!([Store::File, Store::Redis, Store::Nats];
     a_killed_follower_is_replaced,
     a_killed_leader_is_replaced,
     a_paused_worker_finds_out_before_it_acts,
     a_rolling_restart_by_signals_moves_nothing,
 );
-on_store!(redis:
-    a_killed_follower_is_replaced,
-    a_killed_leader_is_replaced,
-    a_paused_worker_finds_out_before_it_acts,
-    a_rolling_restart_by_signals_moves_nothing,
+on_every!([Store::Redis, Store::Nats];
     a_paused_server_is_survived,
     a_restarted_server_is_survived,
-);
-on_store!(nats:
-    a_killed_follower_is_replaced,
-    a_killed_leader_is_replaced,
-    a_paused_worker_finds_out_before_it_acts,
-    a_rolling_restart_by_signals_moves_nothing,
-    a_paused_server_is_survived,
-    a_restarted_server_is_survived,
+    with_overlap_work_outlasts_the_server,
 );

@@ -26,6 +26,19 @@ pub enum Overdue {
     Report,
 }
 
+/// What happens to work when the store is not reached for a whole lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreOutage {
+    /// It stops before the lease ends, and goes on by itself when the store is
+    /// back: a partition never has two owners.
+    Exclusive,
+    /// It goes on until the store says that the session is over. Whoever is
+    /// cut off alone works on beside the worker that its partitions were
+    /// handed to, for as long as it is cut off: only for work that may be done
+    /// twice, or whose resource compares tokens.
+    Overlap,
+}
+
 /// Settings of a member in leader mode. All members of a cluster use the same;
 /// a member with another lease is refused.
 ///
@@ -110,6 +123,8 @@ pub struct LeaderSettings {
     pub stop_deadline: Duration,
     /// What happens to a hook that does not end.
     pub overdue: Overdue,
+    /// What happens to work when the store is not reached for a whole lease.
+    pub store_outage: StoreOutage,
     /// How often the leader asks the source for partitions unasked; nothing
     /// asks only at its start and when a refresh is requested.
     pub partition_poll_interval: Option<Duration>,
@@ -143,11 +158,12 @@ impl LeaderSettings {
         }
     }
 
-    /// For stores far away or under load: a lease of 10 s.
+    /// For stores far away or under load: a lease of 10 s, and heartbeats that
+    /// leave 6 s to a replicated store that has to choose a leader.
     pub fn calm() -> Self {
         let ms = Duration::from_millis;
         Self {
-            heartbeat_interval: ms(2_500),
+            heartbeat_interval: ms(1_500),
             heartbeat_ttl: ms(10_000),
             leader_lease: ms(5_000),
             ..Self::default()
@@ -270,7 +286,14 @@ impl LeaderSettings {
         self.heartbeat_ttl / 6
     }
 
-    /// How long a renewal may take.
+    /// How long a renewal of the own lease is waited for before the next try:
+    /// a store that stalls may swallow several, and one must come through
+    /// before work has to stop.
+    pub fn renewal_try(&self) -> Duration {
+        self.operation_timeout.min(self.heartbeat_ttl / 5)
+    }
+
+    /// How long the other writes that a lease depends on may take.
     pub fn renewal_timeout(&self) -> Duration {
         self.operation_timeout.min(self.heartbeat_ttl / 3)
     }
@@ -311,6 +334,7 @@ impl Default for LeaderSettings {
             start_deadline: seconds(10),
             stop_deadline: seconds(10),
             overdue: Overdue::Abort,
+            store_outage: StoreOutage::Exclusive,
             partition_poll_interval: None,
             root_poll_interval: seconds(5),
             store_forgets: true,

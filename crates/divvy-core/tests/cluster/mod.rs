@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use divvy_core::leader::{
     Action, Clock, Event, HookEnd, HookId, LeaderSettings, Member, MemberSetup, Operation, Reply,
-    Report, SelfDescription, Shutdown, State, Watched,
+    Report, SelfDescription, Shutdown, State, StoreOutage, Watched,
 };
-use divvy_core::store::{Change, Entry, Incarnation, Key, KeyValueTable, Outcome};
+use divvy_core::store::{Change, Entry, Incarnation, Key, KeyValueTable, Outcome, StoreErrorKind};
 use divvy_core::{Balanced, Health, Moment, Partitions, Strategy};
 
 pub(crate) const TRIP: Duration = Duration::from_millis(2);
@@ -22,6 +22,8 @@ enum Due {
     Store(usize, divvy_core::leader::OperationId, Operation),
     /// Something reaches a member.
     Member(usize, Event),
+    /// An operation is given up by whoever waits for it.
+    Lost(usize, divvy_core::leader::OperationId),
 }
 
 pub(crate) struct Node {
@@ -159,10 +161,16 @@ impl Cluster {
     fn act(&mut self, node: usize) {
         while let Some(action) = self.nodes[node].member.next_action() {
             match action {
-                Action::Store { id, operation, .. } if !self.nodes[node].is_cut => {
-                    self.after(TRIP / 2, Due::Store(node, id, operation));
+                Action::Store {
+                    id,
+                    operation,
+                    timeout,
+                } => {
+                    if !self.nodes[node].is_cut {
+                        self.after(TRIP / 2, Due::Store(node, id, operation));
+                    }
+                    self.after(timeout, Due::Lost(node, id));
                 }
-                Action::Store { .. } => {}
                 Action::Watch(keys) => self.nodes[node].watched = keys,
                 Action::ListPartitions => {
                     self.nodes[node].source_reads += 1;
@@ -215,6 +223,9 @@ impl Cluster {
 
     /// Nobody else may have authority over what starts here.
     fn check_alone(&self, node: usize, partition: &str) {
+        if self.settings.store_outage == StoreOutage::Overlap {
+            return;
+        }
         let now = Moment::from_origin(self.now);
         for (other, peer) in self.nodes.iter().enumerate() {
             let has = peer.is_up && peer.member.holds_authority(partition, now);
@@ -285,6 +296,10 @@ impl Cluster {
                 if !(is_reply && self.nodes[node].is_cut) {
                     self.tell(node, event);
                 }
+            }
+            Due::Lost(node, id) => {
+                let unknown = Reply::Failed(StoreErrorKind::Unknown);
+                self.tell(node, Event::Reply(id, unknown));
             }
             Due::Store(node, id, operation) => {
                 self.operations += 1;

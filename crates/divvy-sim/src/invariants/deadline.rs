@@ -22,12 +22,15 @@ struct Holder {
 #[derive(Debug, Clone)]
 pub(super) struct Deadlines {
     members: Vec<Holder>,
+    /// Where work may outlast its lease, no renewal gives it its deadline.
+    is_earned: bool,
 }
 
 impl Deadlines {
     pub(super) fn new(bounds: &Bounds) -> Self {
         Self {
             members: vec![Holder::default(); bounds.members_max],
+            is_earned: bounds.is_exclusive,
         }
     }
 }
@@ -63,7 +66,7 @@ impl Invariant for Deadlines {
                     return Ok(());
                 };
                 let earned = holder.earned.unwrap_or_default();
-                match until <= earned {
+                match !self.is_earned || until <= earned {
                     true => Ok(()),
                     false => Err(format!(
                         "m{member} works until {until:?} and its renewals give it {earned:?}"

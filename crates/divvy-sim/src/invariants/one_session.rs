@@ -18,6 +18,8 @@ pub(super) struct OneSession {
     holders: BTreeMap<Box<str>, Vec<(usize, SessionId, TrueTime)>>,
     excused: TrueTime,
     excuse: std::time::Duration,
+    /// Where work may outlast its lease, it ends with no deadline.
+    is_promised: bool,
 }
 
 impl OneSession {
@@ -26,6 +28,7 @@ impl OneSession {
             holders: BTreeMap::new(),
             excused: TrueTime::ZERO,
             excuse: bounds.lease * 2,
+            is_promised: bounds.is_exclusive,
         }
     }
 
@@ -63,7 +66,9 @@ impl Invariant for OneSession {
                 identity: Some(identity),
                 until: Some(until),
                 ..
-            } if until > seen.at => self.extend(seen.at, member, identity, until),
+            } if self.is_promised && until > seen.at => {
+                self.extend(seen.at, member, identity, until)
+            }
             Fact::Deadline { member, .. } | Fact::Gone { member, .. } => {
                 for holders in self.holders.values_mut() {
                     holders.retain(|&(who, _, _)| who != member);

@@ -20,6 +20,8 @@ pub(super) struct SingleAuthority {
     /// promised; what it breaks is over after this.
     excused: TrueTime,
     excuse: std::time::Duration,
+    /// Nothing of it is promised where work may outlast its lease.
+    is_promised: bool,
 }
 
 impl SingleAuthority {
@@ -30,6 +32,7 @@ impl SingleAuthority {
             until: vec![TrueTime::ZERO; bounds.members_max],
             excused: TrueTime::ZERO,
             excuse: bounds.lease * 2,
+            is_promised: bounds.is_exclusive,
         }
     }
 
@@ -53,7 +56,8 @@ impl SingleAuthority {
     }
 
     fn alone(&self, at: TrueTime, member: usize, partition: usize) -> Result<(), String> {
-        if self.runs[partition].len() < 2 || self.until[member] <= at || at < self.excused {
+        let is_excused = !self.is_promised || at < self.excused;
+        if self.runs[partition].len() < 2 || self.until[member] <= at || is_excused {
             return Ok(());
         }
         let others = self.runs[partition].iter();
@@ -118,7 +122,7 @@ impl Invariant for SingleAuthority {
                 partition,
                 token,
                 seen: higher,
-            } if seen.at >= self.excused => Err(format!(
+            } if self.is_promised && seen.at >= self.excused => Err(format!(
                 "the effect of partition {partition} at m{member} with token {token} was refused \
                  inside its deadline: {higher} was there before"
             )),

@@ -89,6 +89,7 @@ impl Small {
         };
         let bounds = Bounds {
             lease: settings.heartbeat_ttl,
+            is_exclusive: true,
             leader_lease: settings.leader_lease,
             value_bytes_max: 1 << 20,
             members_max: 2,

@@ -83,7 +83,7 @@ impl Member {
                     record.session = session;
                     record.beat = leading.beat;
                 }
-                self.last_acknowledged = self.last_acknowledged.max(sent.at);
+                self.acknowledged(sent.at);
                 if went_back.is_some() {
                     self.suspect("the record of who leads went back");
                 }

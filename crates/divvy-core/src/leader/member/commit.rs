@@ -124,7 +124,7 @@ impl Member {
         match reply {
             Reply::Written(Outcome::Done(revision)) => {
                 leading.commit_took = self.clock.now.since(sent);
-                self.last_acknowledged = self.last_acknowledged.max(sent);
+                self.acknowledged(sent);
                 if matches!(draft.expected, Expected::At(before) if before >= revision) {
                     return self.store_forgot("a root was acknowledged below an earlier one");
                 }

@@ -36,6 +36,16 @@ impl Member {
         self.last_acknowledged + half > self.clock.now
     }
 
+    /// The store has acknowledged a write that was sent then. After a silence,
+    /// nobody else may have been heard either: what was not seen meanwhile says
+    /// nothing.
+    pub(super) fn acknowledged(&mut self, sent: Moment) {
+        if !self.is_fresh() && self.observes() {
+            self.observation.restart(self.clock.now);
+        }
+        self.last_acknowledged = self.last_acknowledged.max(sent);
+    }
+
     /// This process did not run for a while: what it did not see meanwhile
     /// says nothing.
     pub(super) fn watch_gap(&mut self, last: Moment) {

@@ -169,7 +169,7 @@ impl Leading {
 impl Member {
     /// Reads everything that a leader must know.
     pub(super) fn lead_begins(&mut self) {
-        self.last_acknowledged = self.last_acknowledged.max(self.clock.now);
+        self.acknowledged(self.clock.now);
         let beat = self.clock.now + self.setup.settings.leader_beat();
         self.timers.set(Timer::Beat, beat);
         self.timers.set(Timer::Fence, self.clock.now);

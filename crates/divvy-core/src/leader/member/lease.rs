@@ -6,24 +6,32 @@ use super::Member;
 use super::timers::Timer;
 use crate::leader::action::{Action, Report};
 use crate::leader::defect::Defect;
+use crate::leader::settings::StoreOutage;
 use crate::moment::Moment;
 
 impl Member {
     /// When authority ends unless the lease is renewed.
     pub(super) fn authority_end(&self) -> Option<Moment> {
         let session = self.session.as_ref()?;
-        Some(match self.defect {
-            Some(Defect::NoSelfFence) => Moment::from_origin(Duration::MAX),
-            _ => before(session.until, self.setup.settings.margin()),
+        Some(match self.outlasts_lease() {
+            true => Moment::from_origin(Duration::MAX),
+            false => before(session.until, self.setup.settings.margin()),
         })
     }
 
     fn drain_start(&self) -> Option<Moment> {
         let session = self.session.as_ref()?;
-        Some(match self.defect {
-            Some(Defect::NoSelfFence) => Moment::from_origin(Duration::MAX),
-            _ => before(session.until, self.setup.settings.drain_ahead()),
+        Some(match self.outlasts_lease() {
+            true => Moment::from_origin(Duration::MAX),
+            false => before(session.until, self.setup.settings.drain_ahead()),
         })
+    }
+
+    /// Whether work goes on although the lease is over, until the end of the
+    /// session is known.
+    fn outlasts_lease(&self) -> bool {
+        let may_overlap = self.setup.settings.store_outage == StoreOutage::Overlap;
+        may_overlap || self.defect == Some(Defect::NoSelfFence)
     }
 
     /// Whether partitions may be started, and need not be stopped.

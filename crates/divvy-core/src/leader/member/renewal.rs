@@ -43,7 +43,7 @@ impl Member {
         );
         let (key, revision) = (session.key.clone(), session.revision);
         let value = self.own_record(leaves).encode();
-        let timeout = self.setup.settings.renewal_timeout();
+        let timeout = self.setup.settings.renewal_try();
         self.write_within(
             key,
             Expected::At(revision),
@@ -112,7 +112,17 @@ impl Member {
                 }
                 self.renewal_written(beat, revision);
             }
-            Reply::Written(Outcome::Conflict) | Reply::Failed(StoreErrorKind::Unknown) => {
+            Reply::Failed(StoreErrorKind::Unknown) => {
+                // Perhaps it was written. The next compare-and-set finds out,
+                // and renews at once if not: a store that stalls may be back
+                // for less time than a read and a write take.
+                session.busy = Busy::No;
+                let sent = session.attempt(beat).map(|attempt| attempt.sent);
+                let again = sent.unwrap_or(self.clock.now) + self.setup.settings.renewal_retry();
+                self.timers
+                    .set_earlier(Timer::Renew, again.max(self.clock.now));
+            }
+            Reply::Written(Outcome::Conflict) => {
                 session.busy = Busy::Reading;
                 let key = session.key.clone();
                 let timeout = self.setup.settings.renewal_timeout();
@@ -193,12 +203,12 @@ impl Member {
                 _ => attempt.sent,
             };
             session.until = session.until.max(counted + lease);
-            self.last_acknowledged = self.last_acknowledged.max(attempt.sent);
+            self.acknowledged(attempt.sent);
             if attempt.leaves {
                 return self.left();
             }
         }
-        if session.urgent {
+        if self.session.as_ref().is_some_and(|session| session.urgent) {
             self.timers.set(Timer::Renew, now);
         }
         self.lease_changed();

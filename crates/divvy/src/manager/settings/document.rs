@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divvy_core::leader::{LeaderSettings, Overdue, Shutdown};
+use divvy_core::leader::{LeaderSettings, Overdue, Shutdown, StoreOutage};
 use divvy_core::{Invalid, StrategySettings};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,13 @@ enum Preset {
 enum OverdueName {
     Abort,
     Report,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoreOutageName {
+    Exclusive,
+    Overlap,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -78,6 +85,7 @@ pub(super) struct Document {
     start_deadline: Option<Span>,
     stop_deadline: Option<Span>,
     overdue: Option<OverdueName>,
+    store_outage: Option<StoreOutageName>,
     #[serde(skip_serializing_if = "Option::is_none")]
     partition_poll_interval: Option<Span>,
     root_poll_interval: Option<Span>,
@@ -158,6 +166,12 @@ impl Document {
                 OverdueName::Report => Overdue::Report,
             };
         }
+        if let Some(outage) = self.store_outage {
+            leader.store_outage = match outage {
+                StoreOutageName::Exclusive => StoreOutage::Exclusive,
+                StoreOutageName::Overlap => StoreOutage::Overlap,
+            };
+        }
         leader.partition_poll_interval = self.partition_poll_interval.map(Into::into);
         set(&mut leader.root_poll_interval, self.root_poll_interval);
         leader
@@ -234,6 +248,10 @@ impl From<Settings> for Document {
             overdue: Some(match leader.overdue {
                 Overdue::Abort => OverdueName::Abort,
                 Overdue::Report => OverdueName::Report,
+            }),
+            store_outage: Some(match leader.store_outage {
+                StoreOutage::Exclusive => StoreOutageName::Exclusive,
+                StoreOutage::Overlap => StoreOutageName::Overlap,
             }),
             partition_poll_interval: leader.partition_poll_interval.map(Span),
             root_poll_interval: span(leader.root_poll_interval),

@@ -1,5 +1,7 @@
 //! The bucket: made if it is missing, checked, and never edited.
 
+use std::time::Duration;
+
 use divvy_core::store::{Key, Prefix, StoreError, StoreErrorKind, encode_part};
 use serde_json::json;
 use tokio::time::Instant;
@@ -15,6 +17,10 @@ use crate::store::settings::StoreSettings;
 /// How often somebody else may be found to have made or deleted the bucket
 /// before it is left to a later try.
 const ROUNDS_MAX: usize = 4;
+/// How long one question is waited for. In a cluster nobody answers while the
+/// copies of a bucket have no leader yet, which is so when several members
+/// make it at once: asking again is answered, waiting is not.
+const TRY: Duration = Duration::from_secs(2);
 /// A sequence that no message has had.
 const NEVER: u64 = (1 << 53) - 1;
 /// The highest sequence that a bucket begins with, whatever the clock says.
@@ -79,10 +85,13 @@ impl Bucket {
 
     async fn find_or_make(&self, link: &Link, deadline: Instant) -> Result<StreamInfo, StoreError> {
         let looking = format!("bucket '{}'", self.name);
-        for _ in 0..ROUNDS_MAX {
-            match self.info(link, deadline).await {
+        let mut rounds = 0;
+        while rounds < ROUNDS_MAX {
+            let soon = deadline.min(Instant::now() + TRY);
+            match self.info(link, soon).await {
                 Ok(info) => return Ok(info),
                 Err(fault) if fault.is_api(code::NO_STREAM) => {}
+                Err(Fault::TimedOut) if soon < deadline => continue,
                 Err(Fault::NoResponders) if !link.server().jetstream => {
                     return Err(StoreError::unfit(format_args!(
                         "{looking}: JetStream is not enabled on the server"
@@ -92,13 +101,15 @@ impl Bucket {
             }
             // An old server might misunderstand what it is asked to make.
             version::check(&link.server().version, self.replicas)?;
-            match self.make(link, deadline).await {
+            let soon = deadline.min(Instant::now() + TRY);
+            match self.make(link, soon).await {
                 Ok(info) => {
                     tracing::info!(bucket = self.name, "made the bucket");
                     return Ok(info);
                 }
                 // Somebody else was faster.
-                Err(fault) if fault.is_api(code::NAME_IN_USE) => {}
+                Err(fault) if fault.is_api(code::NAME_IN_USE) => rounds += 1,
+                Err(Fault::TimedOut) if soon < deadline => {}
                 Err(fault) => return Err(fault.of_read(format_args!("cannot make {looking}"))),
             }
         }
@@ -151,8 +162,15 @@ impl Bucket {
     async fn probe(&self, link: &Link, deadline: Instant) -> Result<(), StoreError> {
         // Not the subject of any key: no encoder writes this.
         let subject = format!("{}=probe", self.space);
-        let value = Written::Value(b"probe");
-        match api::publish_if(link, deadline, &subject, NEVER, value).await {
+        let answer = loop {
+            let soon = deadline.min(Instant::now() + TRY);
+            let value = Written::Value(b"probe");
+            match api::publish_if(link, soon, &subject, NEVER, value).await {
+                Err(Fault::TimedOut) if soon < deadline => {}
+                answer => break answer,
+            }
+        };
+        match answer {
             Err(fault) if fault.is_conflict() => Ok(()),
             Ok(_) => Err(StoreError::unfit(
                 "the server accepts a conditional write whose condition does not hold",
