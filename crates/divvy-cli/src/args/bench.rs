@@ -38,6 +38,12 @@ pub(crate) struct FailoverArgs {
     /// How many are killed, followers and leaders in turn; a fifth as many are stopped in order
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) kills: u32,
+    /// How many workers start at once where starts, memory and sizes are measured
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub(crate) start_workers: u32,
+    /// How many partitions they share
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) start_partitions: u32,
     /// Print JSON: {"preset", "failed_starts", "follower_kill_ms": {"p50", "p99", "max"}, ...}
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,8 +2,10 @@
 //! workers crash or leave.
 
 mod board;
+mod calculation;
 mod crew;
 mod report;
+mod start;
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -11,19 +13,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow};
 use divvy::manager::Settings;
 use divvy::store::{KeyValue, Prefix, StoreKind, StoreSettings, StoreUrl, open_key_value};
-use divvy::{Partitions, Strategy as _, WeightedConsistentHash, Workers};
 
+use self::calculation::Calculation;
 use self::crew::Crew;
 use self::report::{Bound, Figures, Spread};
+use self::start::Start;
 use crate::args::{FailoverArgs, Preset};
 use crate::commands::worker::store_of;
 use crate::commands::write_json;
 use crate::failure::Failure;
 use crate::spinner::Spinner;
 
-/// The size that the bounds of a calculation are given for.
-const CALCULATION_WORKERS: usize = 64;
-const CALCULATION_PARTITIONS: u32 = 5_000;
+/// What a hand-over may take beyond the lease.
+const BEYOND_LEASE_MS: f64 = 1_000.0;
+/// With the preset `fast`, all of it.
+const FAST_MS: f64 = 1_000.0;
 
 pub(crate) fn run(args: &FailoverArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let store = store_of(args.store.as_ref())?;
@@ -47,13 +51,13 @@ pub(crate) fn run(args: &FailoverArgs, out: &mut dyn Write) -> Result<(), Failur
 
 /// What was measured beside what workers said.
 struct Run {
-    cold_start: Duration,
-    memory: Vec<u64>,
+    store: String,
+    calculation: Calculation,
+    start: Start,
+    memory: Option<u64>,
     follower: Vec<Duration>,
     leader: Vec<Duration>,
     graceful: Vec<Duration>,
-    heartbeat_bytes: usize,
-    map_bytes: usize,
 }
 
 fn measure(
@@ -61,85 +65,128 @@ fn measure(
     store: &StoreUrl,
     reach: &StoreSettings,
 ) -> anyhow::Result<Figures> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    // First: what was allocated before is used again.
+    let calculation = Calculation::measure(args.start_workers, args.start_partitions)?;
+    // A thread of its own answers the server while workers are waited for.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
         .build()
         .context("no threads")?;
+    let start = Start::measure(args, &runtime, store, reach)?;
     let opened = runtime
         .block_on(open_key_value(store, reach))
         .with_context(|| store.to_string())?;
-    // Where no flag names it, workers find it where this program did.
-    let address = args.store.as_ref().map(ToString::to_string);
-    let mut crew = Crew::new(address, arguments(args, reach));
-    let begun = Instant::now();
-    for _ in 0..args.workers {
-        crew.start()?;
-    }
-    let all = args.partitions as usize;
-    crew.until("every partition has an owner", |board| {
-        (board.owned() == all).then_some(())
-    })?;
-    let cold_start = begun.elapsed();
+    let mut crew = crew(args, reach, args.partitions);
+    gather(&mut crew, args.workers, args.partitions)?;
     let memory = crew.memory();
     let (follower, leader) = kills(args, &mut crew)?;
     let graceful = stops(args, &mut crew)?;
-    let (heartbeat_bytes, map_bytes) = runtime.block_on(sizes(&*opened))?;
     crew.end()?;
     runtime.block_on(clear(&*opened))?;
     let run = Run {
-        cold_start,
+        store: opened.describe(),
+        calculation,
+        start,
         memory,
         follower,
         leader,
         graceful,
-        heartbeat_bytes,
-        map_bytes,
     };
-    figures(args, opened.describe(), &crew, run)
+    figures(args, &crew, run)
 }
 
-fn figures(args: &FailoverArgs, store: String, crew: &Crew, run: Run) -> anyhow::Result<Figures> {
-    let board = crew.board();
-    let history = &board.history;
-    if let Err(broken) = history.check(settings(args).leader.heartbeat_ttl) {
-        return Err(anyhow!("an invariant is broken: {broken}"));
+fn crew(args: &FailoverArgs, reach: &StoreSettings, partitions: u32) -> Crew {
+    // Where no flag names it, workers find it where this program did.
+    let address = args.store.as_ref().map(ToString::to_string);
+    Crew::new(address, arguments(args, reach, partitions))
+}
+
+/// Starts workers all at once, and waits until they own everything.
+fn gather(crew: &mut Crew, workers: u32, partitions: u32) -> anyhow::Result<Duration> {
+    let begun = Instant::now();
+    for _ in 0..workers {
+        crew.start()?;
     }
-    let claim = Spread::of(board.claims.clone());
-    let election = Spread::of(board.elections.clone());
-    let calculated = calculation()?;
-    let row = |name, measured, bound| Bound {
-        name,
-        measured,
-        bound,
+    crew.until("every partition has an owner", |board| {
+        (board.owned() == partitions as usize).then_some(())
+    })?;
+    Ok(begun.elapsed())
+}
+
+fn figures(args: &FailoverArgs, crew: &Crew, run: Run) -> anyhow::Result<Figures> {
+    let board = crew.board();
+    let lease = settings(args).leader.heartbeat_ttl;
+    let (mut two_owners, mut duplicate_ids) = (Duration::ZERO, 0);
+    for history in [&board.history, &run.start.history] {
+        if let Err(broken) = history.check(lease) {
+            return Err(anyhow!("an invariant is broken: {broken}"));
+        }
+        two_owners += history.two_owners();
+        duplicate_ids += history.duplicate_ids();
+    }
+    let claims = board.claims.iter().chain(&run.start.claims).copied();
+    let elections = board.elections.iter().chain(&run.start.elections).copied();
+    let (claim, election) = (
+        Spread::of(claims.collect()),
+        Spread::of(elections.collect()),
+    );
+    let (follower, leader) = (
+        Spread::of(run.follower.clone()),
+        Spread::of(run.leader.clone()),
+    );
+    let graceful = Spread::of(run.graceful.clone());
+    let handed_on = match args.preset {
+        Preset::Fast => FAST_MS,
+        Preset::Default | Preset::Calm => ms(lease) + BEYOND_LEASE_MS,
     };
     let mut bounds = vec![
-        row("claim, ms", claim.max, 1_000.0),
-        row("election, ms", election.max, 2_000.0),
-        row("first assignment, ms", ms(run.cold_start), 5_000.0),
-        row("calculation, ms", ms(calculated), 100.0),
-        row("heartbeat, bytes", run.heartbeat_bytes as f64, 100.0),
-        row("map, bytes", run.map_bytes as f64, 50_000.0),
+        Bound::new("a follower is killed, p99 ms", follower.p99, handed_on),
+        Bound::new("the leader is killed, p99 ms", leader.p99, handed_on),
+        Bound::new("a worker is stopped, p99 ms", graceful.p99, 1_000.0),
+        Bound::new("claim of an id, ms", claim.max, 1_000.0),
+        Bound::new("election, ms", election.max, 2_000.0),
     ];
-    if let Some(most) = run.memory.iter().max() {
-        // What a worker takes, and 200 bytes for each of all partitions.
-        let bound = 5e6 + 200.0 * f64::from(args.partitions);
-        bounds.push(row("memory of a worker, bytes", *most as f64, bound));
-    }
+    bounds.extend(run.start.bounds());
+    bounds.extend(run.calculation.bounds());
+    bounds.extend(run.memory_bounds(args));
     Ok(Figures {
         preset: preset_name(args.preset),
-        store,
+        store: run.store,
         workers: args.workers,
         partitions: args.partitions,
-        failed_starts: crew.failed_starts,
-        cold_start_ms: ms(run.cold_start),
-        follower_kill_ms: Spread::of(run.follower),
-        leader_kill_ms: Spread::of(run.leader),
-        graceful_stop_ms: Spread::of(run.graceful),
+        start_workers: args.start_workers,
+        start_partitions: args.start_partitions,
+        failed_starts: crew.failed_starts + run.start.failed,
+        cold_start_ms: ms(run.start.took),
+        follower_kill_ms: follower,
+        leader_kill_ms: leader,
+        graceful_stop_ms: graceful,
         claim_ms: claim,
-        two_owner_partition_seconds: history.two_owners().as_secs_f64(),
-        duplicate_ids: history.duplicate_ids(),
+        two_owner_partition_seconds: two_owners.as_secs_f64(),
+        duplicate_ids,
         bounds,
     })
+}
+
+impl Run {
+    /// What a worker takes, and each partition that it knows of, from two
+    /// clusters with different numbers of them.
+    fn memory_bounds(&self, args: &FailoverArgs) -> Vec<Bound> {
+        let (Some(few), Some(many)) = (self.memory, self.start.memory) else {
+            return Vec::new();
+        };
+        let more = f64::from(args.start_partitions) - f64::from(args.partitions);
+        if more <= 0.0 {
+            return Vec::new();
+        }
+        let each = (many as f64 - few as f64) / more;
+        let alone = few as f64 - each * f64::from(args.partitions);
+        vec![
+            Bound::new("memory of a worker, bytes", alone, 5e6),
+            Bound::new("memory of a partition, bytes", each, 200.0),
+        ]
+    }
 }
 
 fn ms(span: Duration) -> f64 {
@@ -196,20 +243,6 @@ fn settled(args: &FailoverArgs, crew: &mut Crew, leads: bool) -> anyhow::Result<
     crew.find(leads).context("there is no worker to end")
 }
 
-/// How large records are: the largest of a worker, and the root with its parts.
-async fn sizes(store: &dyn KeyValue) -> anyhow::Result<(usize, usize)> {
-    let (mut heartbeat, mut map) = (0, 0);
-    for entry in store.list(&Prefix::ALL).await? {
-        let (key, bytes) = (entry.key.as_str(), entry.value.len());
-        if key.starts_with("w.") {
-            heartbeat = heartbeat.max(bytes);
-        } else if key == "root" || key.starts_with("c.") {
-            map += bytes;
-        }
-    }
-    Ok((heartbeat, map))
-}
-
 /// Deletes what the run has written.
 async fn clear(store: &dyn KeyValue) -> anyhow::Result<()> {
     for entry in store.list(&Prefix::ALL).await? {
@@ -217,15 +250,6 @@ async fn clear(store: &dyn KeyValue) -> anyhow::Result<()> {
         let _outcome = store.delete(&entry.key, entry.revision).await?;
     }
     Ok(())
-}
-
-/// How long the default strategy takes at the size that bounds are given for.
-fn calculation() -> anyhow::Result<Duration> {
-    let workers = Workers::numbered("worker", CALCULATION_WORKERS)?;
-    let partitions = Partitions::shards([("p", CALCULATION_PARTITIONS)])?;
-    let begun = Instant::now();
-    WeightedConsistentHash::new().assign(&workers, &partitions, None)?;
-    Ok(begun.elapsed())
 }
 
 fn settings(args: &FailoverArgs) -> Settings {
@@ -245,12 +269,12 @@ const fn preset_name(preset: Preset) -> &'static str {
 }
 
 /// What every worker is started with.
-fn arguments(args: &FailoverArgs, reach: &StoreSettings) -> Vec<String> {
+fn arguments(args: &FailoverArgs, reach: &StoreSettings, partitions: u32) -> Vec<String> {
     let mut arguments = vec![
         "--preset".to_owned(),
         preset_name(args.preset).to_owned(),
         "--partitions".to_owned(),
-        format!("p:{}", args.partitions),
+        format!("p:{partitions}"),
         "--strategy".to_owned(),
         "balanced".to_owned(),
         "--cluster".to_owned(),

@@ -28,6 +28,9 @@ pub(super) struct Board {
     /// From looking for an id to having it, and on to knowing who leads.
     pub(super) claims: Vec<Duration>,
     pub(super) elections: Vec<Duration>,
+    /// When the window closed that the first placement waited for.
+    window_closed: Option<Moment>,
+    is_placed: bool,
 }
 
 impl Board {
@@ -38,6 +41,9 @@ impl Board {
         };
         if let Some(happened) = happened(line) {
             self.history.add(number, at, happened);
+        }
+        if line["event"] == "state_changed" && line["from"] == "scaling" && !self.is_placed {
+            self.window_closed = Some(at);
         }
         let member = &mut self.members[number];
         let partition = || line["partition"].as_str().unwrap_or_default().to_owned();
@@ -50,6 +56,7 @@ impl Board {
             }
             "leadership_changed" => member.leads = line["is_leader"] == true,
             "adopted" => member.is_ready |= line["lifecycle"] != "cold_start",
+            "committed" => self.is_placed |= line["granted"].as_u64() > Some(0),
             "claimed" => {
                 self.claims
                     .extend(member.began.take().map(|began| at.since(began)));
@@ -83,6 +90,13 @@ impl Board {
             last = last.max(starts.copied().filter(|at| *at > since).min()?);
         }
         Some(last)
+    }
+
+    /// From the end of the window that the first placement waited for to the
+    /// last start hook; nothing if there was no window.
+    pub(super) fn first_placement(&self) -> Option<Duration> {
+        let started = self.members.iter().flat_map(|member| member.owned.values());
+        Some(started.max()?.since(self.window_closed?))
     }
 
     /// How many partitions have exactly one owner.

@@ -26,6 +26,8 @@ pub(super) struct Crew {
     board: Arc<Mutex<Board>>,
     /// By number; nothing where one is gone.
     processes: Vec<Option<Child>>,
+    /// The number of each one's name: whoever replaces another has its name.
+    names: Vec<usize>,
     pub(super) failed_starts: usize,
 }
 
@@ -36,6 +38,7 @@ impl Crew {
             store,
             board: Arc::default(),
             processes: Vec::new(),
+            names: Vec::new(),
             failed_starts: 0,
         }
     }
@@ -44,9 +47,10 @@ impl Crew {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a worker, under a name that none had before.
+    /// Starts a worker, under the first name that nobody has.
     pub(super) fn start(&mut self) -> anyhow::Result<()> {
         let number = self.processes.len();
+        let name = self.free_name();
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut command = Command::new(program);
         command.args(["worker", "--deadlines", "--die-with-parent"]);
@@ -54,7 +58,7 @@ impl Crew {
             command.args(["--store", store]);
         }
         let mut child = command
-            .args(["--instance", &format!("bench-{number}")])
+            .args(["--instance", &format!("bench-{name}")])
             .args(&self.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -74,7 +78,17 @@ impl Crew {
             }
         });
         self.processes.push(Some(child));
+        self.names.push(name);
         Ok(())
+    }
+
+    fn free_name(&self) -> usize {
+        let running = self.processes.iter().zip(&self.names);
+        let running = running.filter(|(process, _)| process.is_some());
+        let taken: BTreeSet<usize> = running.map(|(_, name)| *name).collect();
+        (0..)
+            .find(|name| !taken.contains(name))
+            .expect("there are more names than workers")
     }
 
     /// A worker that leads, or one that does not.
@@ -161,8 +175,9 @@ impl Crew {
         Ok(())
     }
 
-    /// Memory of each worker that is its own, in bytes.
-    pub(super) fn memory(&self) -> Vec<u64> {
+    /// Memory of the worker in the middle that is its own, in bytes; nothing
+    /// where the system does not tell.
+    pub(super) fn memory(&self) -> Option<u64> {
         let running = self.processes.iter().flatten();
         let of = |child: &Child| {
             let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
@@ -172,7 +187,9 @@ impl Crew {
             let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
             Some(kilobytes * 1024)
         };
-        running.filter_map(of).collect()
+        let mut each: Vec<u64> = running.filter_map(of).collect();
+        each.sort_unstable();
+        each.get(each.len() / 2).copied()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::terminal::Terminal;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Spread {
     p50: f64,
-    p99: f64,
+    pub(super) p99: f64,
     pub(super) max: f64,
 }
 
@@ -37,9 +37,19 @@ impl Spread {
 /// A figure beside what it has to stay below.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Bound {
-    pub(super) name: &'static str,
-    pub(super) measured: f64,
-    pub(super) bound: f64,
+    name: &'static str,
+    measured: f64,
+    bound: f64,
+}
+
+impl Bound {
+    pub(super) const fn new(name: &'static str, measured: f64, bound: f64) -> Self {
+        Self {
+            name,
+            measured,
+            bound,
+        }
+    }
 }
 
 /// What `--json` prints.
@@ -49,6 +59,8 @@ pub(super) struct Figures {
     pub(super) store: String,
     pub(super) workers: u32,
     pub(super) partitions: u32,
+    pub(super) start_workers: u32,
+    pub(super) start_partitions: u32,
     pub(super) failed_starts: usize,
     pub(super) cold_start_ms: f64,
     pub(super) follower_kill_ms: Spread,
@@ -106,8 +118,14 @@ impl Figures {
         table.write(out, colour).map_err(Failure::output)?;
         writeln!(
             out,
-            "\n{} failed starts, {} partition-seconds with two owners, {} ids held twice",
-            self.failed_starts, self.two_owner_partition_seconds, self.duplicate_ids
+            "\n{} workers with {} partitions started in {:.0} ms, window and first lease included\n\
+             {} failed starts, {} partition-seconds with two owners, {} ids held twice",
+            self.start_workers,
+            self.start_partitions,
+            self.cold_start_ms,
+            self.failed_starts,
+            self.two_owner_partition_seconds,
+            self.duplicate_ids
         )
         .map_err(Failure::output)
     }
