@@ -13,7 +13,7 @@ mod simulate;
 mod store;
 mod worker;
 
-pub(crate) use bench::{BenchCommand, FailoverArgs, Part, StoresArgs};
+pub(crate) use bench::{BenchCommand, FailoverArgs, MessagesArgs, Part, RetentionName, StoresArgs};
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;

@@ -54,6 +54,7 @@ mod done;
 mod error;
 mod handler;
 mod health;
+mod in_flight;
 mod inbox;
 mod jetstream;
 mod lane;
@@ -87,9 +88,11 @@ use tokio::time::Instant;
 
 use self::consumer::Wanted;
 use self::health::Gauges;
+use self::in_flight::InFlight;
 use self::jetstream::JetStream;
 use self::lane::{Lane, Memory};
 use self::shared::Shared;
+use self::work::Means;
 use crate::manager::{Grant, HookError, Hooks, PartitionSource};
 use crate::store::nats::link::Link;
 use crate::store::nats::{read_plan, version};
@@ -238,6 +241,14 @@ impl Subscriptions {
         if memory.stream.is_empty() {
             memory.stream = shared.stream();
         }
+        let means = Arc::new(Means {
+            jetstream: Arc::clone(&shared.jetstream),
+            handler: Arc::clone(&shared.handler),
+            permits: Arc::clone(&shared.permits),
+            grant: grant.clone(),
+            ack_wait: shared.settings.ack_wait,
+            cut: stopping.clone(),
+        });
         let lane = Lane {
             shared: Arc::clone(shared),
             wanted,
@@ -246,8 +257,9 @@ impl Subscriptions {
             memory,
             stop: stopping,
             acks: Default::default(),
-            running: JoinSet::new(),
-            reconcile_at: Instant::now(),
+            means,
+            running: InFlight::new(shared.settings.mode),
+            reconcile: Box::pin(tokio::time::sleep_until(Instant::now())),
         };
         let task = tokio::spawn(lane.run());
         state.running = Some(Running { grant, stop, task });

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use divvy::Invalid;
 use divvy::store::StoreUrl;
 
@@ -16,6 +16,9 @@ pub(crate) enum BenchCommand {
     /// Measure how long partitions are without an owner when workers crash or leave
     #[command(long_about = help::BENCH_FAILOVER, after_long_help = help::BENCH_FAILOVER_EXAMPLES)]
     Failover(FailoverArgs),
+    /// Count the messages of partitions that move, and measure how fast they are handled
+    #[command(long_about = help::BENCH_MESSAGES, after_long_help = help::BENCH_MESSAGES_EXAMPLES)]
+    Messages(MessagesArgs),
     /// Measure compare-and-set, watches and leases on stores
     #[command(long_about = help::BENCH_STORES, after_long_help = help::BENCH_STORES_EXAMPLES)]
     Stores(StoresArgs),
@@ -49,6 +52,69 @@ pub(crate) struct FailoverArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct MessagesArgs {
+    /// The NATS server of messages and workers [default: that of DIVVY_STORE]
+    #[arg(long, value_name = "URL", value_parser = typed_store)]
+    pub(crate) store: Option<StoreUrl>,
+    /// When the stream forgets messages
+    #[arg(long, value_name = "KIND", default_value = "limits")]
+    pub(crate) retention: RetentionName,
+    /// How many partitions there are
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) partitions: u32,
+    /// How many messages each partition gets, at least
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) messages: u32,
+    /// How many messages are published in a second while workers are at work
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) rate: u32,
+    /// How many workers there are
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) workers: u32,
+    /// The workers' lease
+    #[arg(long, value_name = "SPAN", default_value = "3s", value_parser = span)]
+    pub(crate) lease: Duration,
+    /// Have workers join, stop, be killed and be paused meanwhile
+    #[arg(long)]
+    pub(crate) faults: bool,
+    /// How often each fault happens
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "faults", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// A command that restarts the server, for --faults; it has to return when that is done
+    #[arg(long, value_name = "COMMAND", requires = "faults")]
+    pub(crate) restart: Option<String>,
+    /// Leave out the comparison with consumers without divvy
+    #[arg(long)]
+    pub(crate) no_overhead: bool,
+    /// Measure instead, for so long, what the consumers of all partitions cost while no message
+    /// comes
+    #[arg(long, value_name = "SPAN", value_parser = span, conflicts_with = "faults")]
+    pub(crate) idle: Option<Duration>,
+    /// The server's process on this machine, whose memory and time --idle measures
+    #[arg(long, value_name = "PID", requires = "idle")]
+    pub(crate) server_pid: Option<u32>,
+    /// Print JSON: {"published", "processed", "lost", "duplicates", "latency_ms", "overhead", ...}
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Be one of the workers, with a ledger at this socket
+    #[arg(long, hide = true, value_name = "NUMBER:CLUSTER:SOCKET")]
+    pub(crate) part: Option<String>,
+    #[command(flatten)]
+    pub(crate) reach: StoreArgs,
+}
+
+/// When a stream forgets messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RetentionName {
+    /// By age, count or size.
+    Limits,
+    /// When every consumer has acknowledged them.
+    Interest,
+    /// When one consumer has acknowledged them.
+    Workqueue,
 }
 
 #[derive(Debug, clap::Args)]

@@ -151,6 +151,28 @@ On servers:
   divvy bench failover --store nats://localhost:4222 --preset default --kills 20 --json
   divvy bench failover --store redis://localhost:6379 --workers 8 --partitions 1000 --kills 50";
 
+pub(super) const BENCH_MESSAGES: &str = "\
+Publishes numbered messages to partitions that workers, as processes, own and hand on, and keeps a \
+ledger of what they did: every message has to be there, once, in the order of its partition, and \
+under a token that was not overtaken. A ledger refuses what comes under an older token, as a \
+resource should.
+
+With --faults workers join, stop (SIGTERM), are killed (SIGKILL) and paused (SIGSTOP) until their \
+lease is over, --rounds times each; with --restart the server is restarted, too. Only messages that \
+were in flight when something was killed, paused or restarted may be there twice.
+
+Besides, unless --no-overhead, a backlog is handled by as many durable consumers without divvy and \
+with it, in turns in this process; the overhead is the ratio of their times.
+
+Streams, consumers and keys are this command's own, and are deleted afterwards.";
+
+pub(super) const BENCH_MESSAGES_EXAMPLES: &str = "\
+On servers:
+  divvy bench messages --store nats://localhost:4222
+  divvy bench messages --store nats://localhost:4222 --retention workqueue --faults --json
+  divvy bench messages --store nats://localhost:4222 --faults --restart 'systemctl restart nats'
+  divvy bench messages --store nats://localhost:4222 --partitions 10000 --idle 30s";
+
 pub(super) const BENCH_STORES: &str = "\
 Measures stores: compare-and-set by one client and by many, one counter that all of them want, the \
 time from a write to the watch that sees it, and leases that are acquired, renewed and released \

@@ -4,6 +4,7 @@ mod failover;
 mod key_value;
 mod leases;
 mod measure;
+mod messages;
 mod part;
 mod peer;
 mod processes;
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 pub(crate) fn run(command: &BenchCommand, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         BenchCommand::Failover(args) => failover::run(args, out),
+        BenchCommand::Messages(args) => messages::run(args, out),
         BenchCommand::Stores(args) => stores::run(args, out),
     }
 }

@@ -127,6 +127,18 @@ impl NatsStore {
     }
 }
 
+/// A client of the NATS library, reached and logged in as a store would be: for
+/// what divvy does not do, such as publishing.
+pub async fn connect(
+    url: &StoreUrl,
+    settings: &StoreSettings,
+) -> Result<async_nats::Client, StoreError> {
+    settings.check()?;
+    let plan = read_plan(url, settings).await?;
+    let link = Link::connect(&plan).await?;
+    Ok(link.client())
+}
+
 /// Reads files and the environment, which may block.
 pub(crate) async fn read_plan(
     url: &StoreUrl,

@@ -1,5 +1,6 @@
 //! Getting messages of one consumer, as long as it is there.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use async_nats::{HeaderMap, Subscriber};
 use futures_util::StreamExt;
 use serde_json::json;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
 use super::consumer::nanos;
 use super::health::Gauges;
@@ -20,6 +21,9 @@ use crate::store::nats::fault::Fault;
 
 /// How long the server keeps a request that waits.
 const PULL_LASTS: Duration = Duration::from_secs(30);
+
+/// A server that has said nothing for so many heartbeats is not there.
+const SILENT_BEATS: u32 = 3;
 
 /// The status of a control message.
 mod status {
@@ -51,6 +55,8 @@ pub(super) struct Inbox {
     batch: u32,
     heartbeat: Duration,
     heard: Instant,
+    /// Looks so often whether anything was heard.
+    silence: Pin<Box<Sleep>>,
     gauges: Arc<Gauges>,
 }
 
@@ -76,6 +82,7 @@ impl Inbox {
             batch,
             heartbeat,
             heard: Instant::now(),
+            silence: Box::pin(sleep_until(Instant::now() + heartbeat * SILENT_BEATS)),
             gauges,
         })
     }
@@ -84,7 +91,6 @@ impl Inbox {
     pub(super) async fn next(&mut self) -> Result<Message, Trouble> {
         loop {
             self.order().await.map_err(Trouble::Fault)?;
-            let silence = self.heard + self.heartbeat * 5 / 2;
             let message = tokio::select! {
                 biased;
                 message = self.subscriber.next() => message.ok_or(Trouble::Fault(Fault::Cut))?,
@@ -98,7 +104,14 @@ impl Inbox {
                     self.connected().await;
                     continue;
                 }
-                () = tokio::time::sleep_until(silence) => return Err(Trouble::Silent),
+                () = &mut self.silence => {
+                    let silent = self.heard + self.heartbeat * SILENT_BEATS;
+                    if silent <= Instant::now() {
+                        return Err(Trouble::Silent);
+                    }
+                    self.silence.as_mut().reset(silent);
+                    continue;
+                }
             };
             self.heard = Instant::now();
             if let Some(message) = self.sort(message)? {

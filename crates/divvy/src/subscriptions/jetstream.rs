@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::consumer::{Begin, Found, Wanted};
+use super::message::Message;
 use super::settings::{Retention, SubscriptionSettings};
 use crate::store::nats::api;
 use crate::store::nats::fault::{Fault, code};
@@ -227,6 +228,12 @@ impl JetStream {
                 return Ok(names);
             }
         }
+    }
+
+    /// Tells the server what became of a message. What does not get there is
+    /// as if the message was lost: it comes again.
+    pub(super) async fn say(&self, message: &Message, words: Vec<u8>) {
+        let _unsent = self.link.publish(message.reply(), words).await;
     }
 
     /// Publishes, and waits until a stream has stored it.

@@ -1,25 +1,26 @@
 //! The messages of one partition, from its assignment to its revocation.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use divvy_core::store::StoreError;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use super::acks::Acks;
 use super::consumer::{Begin, Found, Repair, Wanted};
 use super::dead_letter::DeadLetter;
 use super::done::Done;
 use super::health::{Gauges, count};
+use super::in_flight::InFlight;
 use super::inbox::{Inbox, Trouble};
 use super::message::Message;
 use super::policy::{Arrival, Ended, Standing, Verdict};
 use super::settings::Mode;
 use super::shared::Shared;
-use super::work::Work;
+use super::work::{Means, Work};
 use crate::manager::Grant;
 
 const ACK: &[u8] = b"+ACK";
@@ -45,8 +46,10 @@ pub(super) struct Lane {
     /// When everything has to have ended, once the partition is asked back.
     pub(super) stop: watch::Receiver<Option<Instant>>,
     pub(super) acks: Acks,
-    pub(super) running: JoinSet<(Arc<Message>, Ended)>,
-    pub(super) reconcile_at: Instant,
+    pub(super) means: Arc<Means>,
+    pub(super) running: InFlight,
+    /// When the consumer is looked at next.
+    pub(super) reconcile: Pin<Box<Sleep>>,
 }
 
 impl Lane {
@@ -116,7 +119,7 @@ impl Lane {
             tokio::select! {
                 () = asked_back(&mut stop) => return,
                 () = grant.ended() => return,
-                Some(ended) = self.running.join_next() => self.settle(ended).await,
+                Some(ended) = self.running.ended() => self.settle(ended).await,
                 () = tokio::time::sleep_until(until) => return,
             }
         }
@@ -147,7 +150,7 @@ impl Lane {
 
     /// Looks at the consumer, and repairs it.
     async fn reconcile(&mut self) -> Result<(), StoreError> {
-        self.reconcile_at = Instant::now() + self.shared.reconcile_delay();
+        self.look_later();
         let (jetstream, name) = (Arc::clone(&self.shared.jetstream), self.wanted.name.clone());
         let what = || format!("consumer '{name}'");
         let found = jetstream.find(&name).await;
@@ -216,7 +219,7 @@ impl Lane {
                 biased;
                 () = asked_back(&mut stop) => return None,
                 () = &mut over => return None,
-                Some(ended) = self.running.join_next() => {
+                Some(ended) = self.running.ended() => {
                     self.settle(ended).await;
                     if is_full {
                         inbox.rested();
@@ -226,18 +229,23 @@ impl Lane {
                     Ok(message) => self.arrived(message).await,
                     Err(trouble) => return Some(trouble),
                 },
-                () = tokio::time::sleep_until(self.reconcile_at) => {
+                () = &mut self.reconcile => {
                     self.look_again().await;
                 }
             }
         }
     }
 
+    fn look_later(&mut self) {
+        let next = Instant::now() + self.shared.reconcile_delay();
+        self.reconcile.as_mut().reset(next);
+    }
+
     /// Looks at what nobody has told of.
     async fn look_again(&mut self) {
         if self.shared.jetstream.link.check_up().is_err() {
             // Whoever waits for messages says so already.
-            self.reconcile_at = Instant::now() + self.shared.reconcile_delay();
+            self.look_later();
             return;
         }
         if let Err(error) = self.reconcile().await {
@@ -260,27 +268,20 @@ impl Lane {
             .policy
             .arrived(position.deliveries, is_done, self.standing());
         match arrival {
-            Arrival::Handle => self.begin(Arc::new(message)),
-            Arrival::AcknowledgeAgain => self.say(&message, ACK.to_vec()).await,
+            Arrival::Handle => self.begin(Arc::new(message)).await,
+            Arrival::AcknowledgeAgain => self.shared.jetstream.say(&message, ACK.to_vec()).await,
             Arrival::DeadLetter(why) => self.dead_letter(&message, &why).await,
-            Arrival::GiveBack => self.say(&message, NAK.to_vec()).await,
+            Arrival::GiveBack => self.shared.jetstream.say(&message, NAK.to_vec()).await,
             Arrival::Abandon => {}
         }
     }
 
-    fn begin(&mut self, message: Arc<Message>) {
-        let shared = &self.shared;
+    async fn begin(&mut self, message: Arc<Message>) {
         self.gauges.in_flight.fetch_add(1, Ordering::Relaxed);
-        let work = Work {
-            jetstream: Arc::clone(&shared.jetstream),
-            handler: Arc::clone(&shared.handler),
-            permits: Arc::clone(&shared.permits),
-            grant: self.grant.clone(),
-            message,
-            ack_wait: shared.settings.ack_wait,
-            cut: self.stop.clone(),
-        };
-        self.running.spawn(work.run());
+        let means = Arc::clone(&self.means);
+        if let Some(handled) = self.running.begin(Work { means, message }).await {
+            self.settle(Ok(handled)).await;
+        }
     }
 
     async fn settle(&mut self, ended: Result<(Arc<Message>, Ended), tokio::task::JoinError>) {
@@ -300,21 +301,16 @@ impl Lane {
         {
             Verdict::Acknowledge => {
                 self.finished(&message);
-                self.say(&message, ACK.to_vec()).await;
+                self.shared.jetstream.say(&message, ACK.to_vec()).await;
                 self.acks.sent(message.reply());
                 count(&self.gauges.handled);
                 count(&self.shared.metrics.handled);
             }
-            Verdict::Retry(after) => self.retry(&message, after).await,
+            Verdict::Retry(after) => self.shared.jetstream.say(&message, later(after)).await,
             Verdict::DeadLetter(why) => self.dead_letter(&message, &why).await,
-            Verdict::GiveBack => self.say(&message, NAK.to_vec()).await,
+            Verdict::GiveBack => self.shared.jetstream.say(&message, NAK.to_vec()).await,
             Verdict::Abandon => {}
         }
-    }
-
-    async fn retry(&self, message: &Message, after: Duration) {
-        let delay = format!("-NAK {{\"delay\": {}}}", after.as_nanos());
-        self.say(message, delay.into_bytes()).await;
     }
 
     /// It will not be handled again.
@@ -344,7 +340,7 @@ impl Lane {
         match shared.jetstream.store(&subject, headers, payload).await {
             Ok(()) => {
                 self.finished(message);
-                self.say(message, TERM.to_vec()).await;
+                self.shared.jetstream.say(message, TERM.to_vec()).await;
                 self.acks.sent(message.reply());
                 count(&self.gauges.dead_lettered);
                 count(&shared.metrics.dead_lettered);
@@ -354,21 +350,12 @@ impl Lane {
                     "cannot put aside message {}: {fault}",
                     message.sequence()
                 ));
-                self.retry(message, shared.policy.delay(message.deliveries()))
+                self.shared
+                    .jetstream
+                    .say(message, later(shared.policy.delay(message.deliveries())))
                     .await;
             }
         }
-    }
-
-    /// Tells the server what became of a message. What does not get there is
-    /// as if the message was lost: it comes again.
-    async fn say(&self, message: &Message, words: Vec<u8>) {
-        let _unsent = self
-            .shared
-            .jetstream
-            .link
-            .publish(message.reply(), words)
-            .await;
     }
 
     /// On a new connection, acknowledgements are repeated that may have been
@@ -394,7 +381,7 @@ impl Lane {
         };
         let settling = async {
             // Handlers end by themselves at the deadline, or with the grant.
-            while let Some(ended) = self.running.join_next().await {
+            while let Some(ended) = self.running.ended().await {
                 self.settle(ended).await;
             }
         };
@@ -434,4 +421,9 @@ impl Lane {
 async fn asked_back(stop: &mut watch::Receiver<Option<Instant>>) {
     // Also when nobody is left who could ask.
     let _gone = stop.wait_for(Option::is_some).await.is_err();
+}
+
+/// Has a message come again after so long.
+fn later(after: Duration) -> Vec<u8> {
+    format!("-NAK {{\"delay\": {}}}", after.as_nanos()).into_bytes()
 }

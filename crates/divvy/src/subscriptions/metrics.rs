@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::health::PartitionHealth;
-use crate::manager::metrics::Page;
+use crate::manager::metrics::{Page, escaped};
 
 /// Counters of all partitions that this process has owned. All names begin
 /// with `divvy_subscription_`.
@@ -85,44 +85,38 @@ impl SubscriptionMetrics {
                 &self.errors,
             ),
         ]);
-        type Read = fn(&PartitionHealth) -> u64;
-        let gauges: [(&str, &str, Read); 5] = [
-            (
-                "subscription_consuming",
-                "Whether messages are being asked for",
-                |h| u64::from(h.is_consuming),
-            ),
-            (
-                "subscription_lag",
-                "Messages that wait in the stream",
-                |h| h.lag,
-            ),
-            (
-                "subscription_in_flight",
-                "Messages that are being handled",
-                |h| h.in_flight,
-            ),
-            (
-                "subscription_partition_redelivered",
-                "Messages that came again since the partition was assigned",
-                |h| h.redelivered,
-            ),
-            (
-                "subscription_partition_failed",
-                "Times that a handler failed since then",
-                |h| h.failed,
-            ),
-        ];
-        for (name, help, read) in gauges {
-            page.head(name, "gauge", help);
-            for health in partitions {
-                let labels = format!(
-                    ",partition=\"{}\"",
-                    crate::manager::metrics::escaped(health.partition.as_str())
-                );
-                page.line(name, &labels, read(health));
-            }
-        }
+        render_partitions(&mut page, partitions);
         page.into_text()
+    }
+}
+
+fn render_partitions(page: &mut Page, partitions: &[PartitionHealth]) {
+    type Read = fn(&PartitionHealth) -> u64;
+    let gauges: [(&str, &str, Read); 5] = [
+        ("consuming", "Whether messages are being asked for", |h| {
+            u64::from(h.is_consuming)
+        }),
+        ("lag", "Messages that wait in the stream", |h| h.lag),
+        ("in_flight", "Messages that are being handled", |h| {
+            h.in_flight
+        }),
+        (
+            "partition_redelivered",
+            "Messages that came again since its assignment",
+            |h| h.redelivered,
+        ),
+        (
+            "partition_failed",
+            "Times that a handler failed since its assignment",
+            |h| h.failed,
+        ),
+    ];
+    for (name, help, read) in gauges {
+        let name = format!("subscription_{name}");
+        page.head(&name, "gauge", help);
+        for health in partitions {
+            let partition = escaped(health.partition.as_str());
+            page.line(&name, &format!(",partition=\"{partition}\""), read(health));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -22,52 +22,71 @@ const SIGNS: u32 = 3;
 /// Says that a message is being handled.
 const IN_PROGRESS: &[u8] = b"+WPI";
 
-/// Everything that handling a message takes.
-pub(super) struct Work {
+/// What handling any message of a partition takes.
+pub(super) struct Means {
     pub(super) jetstream: Arc<JetStream>,
     pub(super) handler: Arc<dyn Handler>,
     pub(super) permits: Arc<Semaphore>,
     pub(super) grant: Grant,
-    pub(super) message: Arc<Message>,
     pub(super) ack_wait: Duration,
-    /// When it has to have ended, once that is known.
+    /// When everything has to have ended, once that is known.
     pub(super) cut: watch::Receiver<Option<Instant>>,
+}
+
+/// A message to be handled.
+pub(super) struct Work {
+    pub(super) means: Arc<Means>,
+    pub(super) message: Arc<Message>,
 }
 
 impl Work {
     /// Waits for its turn, and handles it; says meanwhile that it is not lost.
     pub(super) async fn run(self) -> (Arc<Message>, Ended) {
-        if !self.grant.is_current() {
-            return (self.message, Ended::Stale);
+        let Self { means, message } = self;
+        if !means.grant.is_current() {
+            return (message, Ended::Stale);
         }
-        let mut work = pin!(self.handle());
-        // Most handlers are quick: then nothing of the below is needed.
-        if let Poll::Ready(ended) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
-            return (Arc::clone(&self.message), ended);
-        }
+        let ended = {
+            let mut work = pin!(means.handle(&message));
+            // Most handlers are quick: then nothing of the rest is needed.
+            match poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+                Poll::Ready(ended) => ended,
+                Poll::Pending => means.accompany(work, &message).await,
+            }
+        };
+        (message, ended)
+    }
+}
+
+impl Means {
+    /// Waits for a handler, as long as it may run.
+    async fn accompany(
+        &self,
+        mut work: Pin<&mut impl Future<Output = Ended>>,
+        message: &Message,
+    ) -> Ended {
         let mut over = pin!(self.grant.ended());
         let mut cut = pin!(self.cut_off());
         let period = self.ack_wait / SIGNS;
         let mut signs = interval_at(Instant::now() + period, period);
         signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let ended = loop {
+        loop {
             tokio::select! {
                 biased;
-                () = &mut over => break Ended::Stale,
-                ended = &mut work => break ended,
-                () = &mut cut => break Ended::Cut,
+                () = &mut over => return Ended::Stale,
+                ended = &mut work => return ended,
+                () = &mut cut => return Ended::Cut,
                 _ = signs.tick() => {
-                    let sign = self.jetstream.link.publish(self.message.reply(), IN_PROGRESS.to_vec());
+                    let sign = self.jetstream.link.publish(message.reply(), IN_PROGRESS.to_vec());
                     // Without a connection the server learns nothing; what
                     // comes of that is the same as for a lost message.
                     let _unsent = sign.await;
                 }
             }
-        };
-        (Arc::clone(&self.message), ended)
+        }
     }
 
-    async fn handle(&self) -> Ended {
+    async fn handle(&self, message: &Message) -> Ended {
         let mut cut = self.cut.clone();
         let _turn = tokio::select! {
             biased;
@@ -78,7 +97,7 @@ impl Work {
             }
             turn = self.permits.acquire() => turn.expect("it is never closed"),
         };
-        let (message, grant) = (&*self.message, &self.grant);
+        let grant = &self.grant;
         let called = async { self.handler.handle(message, grant.partition(), grant).await };
         match AssertUnwindSafe(called).catch_unwind().await {
             Ok(Ok(())) => Ended::Done,

@@ -16,7 +16,8 @@ use divvy::store::{KeyValue, Prefix, StoreKind, StoreSettings, StoreUrl, open_ke
 
 use self::calculation::Calculation;
 use self::crew::Crew;
-use self::report::{Bound, Figures, Spread};
+pub(super) use self::report::Spread;
+use self::report::{Bound, Figures};
 use self::start::Start;
 use crate::args::{FailoverArgs, Preset};
 use crate::commands::worker::store_of;

@@ -53,6 +53,11 @@ impl Link {
         })
     }
 
+    /// The client, which stays connected as long as anybody has it.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     pub(crate) fn events(&self) -> &Events {
         &self.events
     }

@@ -11,15 +11,15 @@ use crate::terminal::Terminal;
 
 /// How long something took, over several times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Spread {
-    p50: f64,
-    pub(super) p99: f64,
-    pub(super) max: f64,
+pub(in crate::commands::bench) struct Spread {
+    pub(in crate::commands::bench) p50: f64,
+    pub(in crate::commands::bench) p99: f64,
+    pub(in crate::commands::bench) max: f64,
 }
 
 impl Spread {
     /// In milliseconds; nothing was measured is 0.
-    pub(super) fn of(mut times: Vec<Duration>) -> Self {
+    pub(in crate::commands::bench) fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |share: f64| {
             let place = (times.len() as f64 * share).ceil() as usize;
