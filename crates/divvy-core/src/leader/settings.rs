@@ -39,8 +39,8 @@ pub enum StoreOutage {
     Overlap,
 }
 
-/// Settings of a member in leader mode. All members of a cluster use the same;
-/// a member with another lease is refused.
+/// Settings of a member in leader mode. All members of a cluster should use the
+/// same; those of a cluster that is being changed need not.
 ///
 /// ```
 /// use divvy_core::leader::LeaderSettings;
