@@ -131,6 +131,7 @@ impl Bench {
             },
             seed,
             external_election,
+            hooks_wait: seed % 2 == 0,
             value_bytes_max: 1 << 16,
         };
         assert_eq!(setup.check(), Ok(()));

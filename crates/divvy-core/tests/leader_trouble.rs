@@ -317,6 +317,26 @@ fn a_hook_that_never_ends_ends_the_process() {
 }
 
 #[test]
+fn the_time_of_a_hook_that_waits_for_its_turn_counts_from_when_it_begins() {
+    let mut cluster = Cluster::new(fast(), 12);
+    let mut setup = cluster.setup("waiting");
+    setup.hooks_wait = true;
+    let waiting = cluster.join_with(setup);
+    cluster.nodes[waiting].hook_time = None;
+    cluster.run(fast().start_deadline * 10);
+    assert_eq!(cluster.nodes[waiting].unended.len(), 12);
+    assert_eq!(cluster.nodes[waiting].problems, [] as [&str; 0]);
+    let first = cluster.nodes[waiting].unended[0];
+    cluster.tell(waiting, Event::HookBegun(first));
+    cluster.run(fast().start_deadline * 3 / 2);
+    let told = &cluster.nodes[waiting].problems;
+    assert_eq!(told, &["the start hook of p:0 is overdue"]);
+    assert!(cluster.nodes[waiting].aborted.is_none());
+    cluster.run(fast().start_deadline);
+    assert!(cluster.nodes[waiting].aborted.is_some());
+}
+
+#[test]
 fn a_member_that_stops_while_the_store_is_away_ends_in_bounded_time() {
     let mut cluster = Cluster::settled(fast(), 3, 12);
     cluster.nodes[1].is_cut = true;

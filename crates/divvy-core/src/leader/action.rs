@@ -139,6 +139,8 @@ pub enum Report {
         granted: u32,
         /// How many were asked back.
         revoked: u32,
+        /// Why those that got a holder did, each cause with their number.
+        causes: Vec<(Box<str>, u64)>,
     },
     /// Something failed and will be tried again, or needs a person.
     Problem(Box<str>),

@@ -33,6 +33,10 @@ pub enum Event {
     Missed,
     /// The source of partitions answered, or failed with this message.
     Partitions(Result<Partitions, String>),
+    /// A hook that had to wait for its turn begins. Only sent where
+    /// [`MemberSetup::hooks_wait`](super::MemberSetup::hooks_wait) says that
+    /// they have to.
+    HookBegun(HookId),
     /// A start or stop hook came to an end.
     HookEnded(HookId, HookEnd),
     /// The process was stopped for longer than its clocks agree on, or a

@@ -89,6 +89,9 @@ pub struct MemberSetup {
     pub seed: u64,
     /// Whether an external agent says who may lead.
     pub external_election: bool,
+    /// Whether hooks may have to wait for others before they are called: then
+    /// their time counts from when that is told.
+    pub hooks_wait: bool,
     /// The largest value that the store takes, in bytes.
     pub value_bytes_max: usize,
 }

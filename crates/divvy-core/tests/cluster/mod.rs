@@ -39,6 +39,8 @@ pub(crate) struct Node {
     pub(crate) ended: bool,
     /// How long its hooks take; nothing for never.
     pub(crate) hook_time: Option<Duration>,
+    /// Hooks that do not end by themselves.
+    pub(crate) unended: Vec<HookId>,
     /// Partitions by text, with their token, as the hooks know them.
     pub(crate) runs: BTreeMap<String, i64>,
     pub(crate) starts: u64,
@@ -112,6 +114,7 @@ impl Cluster {
             },
             seed: divvy_core::hash::bytes64(instance.as_bytes(), self.nodes.len() as u64),
             external_election: false,
+            hooks_wait: false,
             value_bytes_max: 1 << 20,
         }
     }
@@ -133,6 +136,7 @@ impl Cluster {
             aborted: None,
             ended: false,
             hook_time: Some(Duration::from_millis(1)),
+            unended: Vec::new(),
             runs: BTreeMap::new(),
             starts: 0,
             source: Ok(self.partitions.clone()),
@@ -239,6 +243,8 @@ impl Cluster {
     fn end_hook(&mut self, node: usize, id: HookId) {
         if let Some(time) = self.nodes[node].hook_time {
             self.after(time, Due::Member(node, Event::HookEnded(id, HookEnd::Done)));
+        } else {
+            self.nodes[node].unended.push(id);
         }
     }
 

@@ -150,6 +150,7 @@ impl Small {
             description: well(),
             seed: number as u64 + 1,
             external_election: true,
+            hooks_wait: false,
             value_bytes_max: 1 << 20,
         };
         let now = clock.both_at(self.now);

@@ -30,6 +30,7 @@ impl World {
             description: process.description.clone(),
             seed: self.dice.number(),
             external_election: self.agent.is_used(),
+            hooks_wait: false,
             value_bytes_max: self.profile.value_bytes_max,
         };
         let machine = match self.profile.defect {

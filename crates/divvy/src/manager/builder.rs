@@ -139,7 +139,7 @@ impl ManagerBuilder {
             strategy,
             hooks: self.hooks,
             agent: self.agent,
-            instance: self.settings.instance()?,
+            instance: self.settings.resolved_instance()?,
             settings: self.settings,
             runtime: Handle::current(),
             status,

@@ -1,6 +1,6 @@
 //! Calling hooks: on the application's runtime, watched from the driver's.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use divvy_core::store::Token;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{Instrument as _, Span};
 
 use super::driver::Input;
@@ -25,6 +25,10 @@ use super::status::Status;
 /// Calls that wait for the ones before them; beyond, those that only tell are
 /// left out.
 const WAITING_MAX: usize = 1024;
+
+/// Of the time that a hook may take, the part that a hand-over waits for those
+/// before it that only tell.
+const TELLING: u32 = 4;
 
 type Called<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -118,6 +122,16 @@ impl Calls {
         }
     }
 
+    /// Tells the driver when the runtime that hooks are called on has ended.
+    pub(super) fn watch_runtime(&self) -> impl Future<Output = ()> + Send + use<> {
+        let sentinel = Aborting(self.runtime.spawn(std::future::pending::<()>()));
+        let driver = self.driver.clone();
+        async move {
+            let _cancelled = sentinel.await;
+            let _gone = driver.send(Input::RuntimeEnded).await;
+        }
+    }
+
     pub(super) fn start(&mut self, id: HookId, partition: Partition, token: Token) {
         let grant = Grant::new(partition.clone(), token, &self.authority);
         self.grants.insert(partition.as_str().into(), grant.clone());
@@ -126,9 +140,15 @@ impl Calls {
         let failed = grant.clone();
         let call: Called<Result<(), HookError>> =
             Box::pin(async move { hooks.assigned(&called, grant).await });
-        let span = self.span("assigned", &partition, Some(token));
-        let until = Instant::now() + self.limits.start;
-        let call = self.supervised("assigned", partition, call.instrument(span), until);
+        let called_in = call.instrument(self.span("assigned", &partition, Some(token)));
+        let call = Supervised {
+            id,
+            hook: "assigned",
+            partition,
+            limit: self.limits.start,
+            told: None,
+        };
+        let call = self.supervised(call, called_in);
         let begun = Instant::now();
         let (driver, status) = (self.driver.clone(), Arc::clone(&self.status));
         self.running.spawn(async move {
@@ -152,9 +172,16 @@ impl Calls {
         let (hooks, called) = (Arc::clone(&self.hooks), partition.clone());
         let call: Called<Result<(), HookError>> =
             Box::pin(async move { hooks.revoked(&called).await });
-        let span = self.span("revoked", &partition, grant.as_ref().map(Grant::token));
-        let until = Instant::now() + within;
-        let call = self.supervised("revoked", partition, call.instrument(span), until);
+        let token = grant.as_ref().map(Grant::token);
+        let called_in = call.instrument(self.span("revoked", &partition, token));
+        let call = Supervised {
+            id,
+            hook: "revoked",
+            partition,
+            limit: within,
+            told: Some(self.batch.done.subscribe()),
+        };
+        let call = self.supervised(call, called_in);
         let begun = Instant::now();
         let (driver, status) = (self.driver.clone(), Arc::clone(&self.status));
         self.running.spawn(async move {
@@ -248,24 +275,29 @@ impl Calls {
     }
 
     /// A call that waits for its turn, and gives its place to others when it
-    /// is overdue. It is over when the batch that it belongs to is told, too.
+    /// is overdue.
     fn supervised<F>(
         &self,
-        hook: &'static str,
-        partition: Partition,
+        supervised: Supervised,
         call: F,
-        until: Instant,
     ) -> impl Future<Output = HookEnd> + Send + use<F>
     where
         F: Future<Output = Result<(), HookError>> + Send + 'static,
     {
         let (permits, runtime) = (Arc::clone(&self.permits), self.runtime.clone());
-        let (driver, mut told) = (self.driver.clone(), self.batch.done.subscribe());
+        let driver = self.driver.clone();
         async move {
-            // Who waits longer than it may goes ahead: others hang.
-            let permit = timeout_at(until, permits.acquire_owned()).await;
+            let Supervised {
+                id,
+                hook,
+                partition,
+                limit,
+                told,
+            } = supervised;
+            let permit = permits.acquire_owned().await;
+            let _gone = driver.send(Input::Event(Event::HookBegun(id))).await;
             let mut called = Aborting(runtime.spawn(call));
-            let ended = match timeout_at(until, &mut called).await {
+            let ended = match timeout(limit, &mut called).await {
                 Ok(ended) => ended,
                 Err(_elapsed) => {
                     drop(permit);
@@ -276,10 +308,16 @@ impl Calls {
                 Ok(Ok(())) => None,
                 Ok(Err(error)) => Some(error.to_string()),
                 Err(error) if error.is_panic() => Some(panic_text(error.into_panic().as_ref())),
-                Err(_cancelled) => Some("the runtime has ended".to_owned()),
+                Err(_cancelled) => {
+                    // Nobody knows what it has done, so it has not ended.
+                    let _gone = driver.send(Input::RuntimeEnded).await;
+                    std::future::pending().await
+                }
             };
-            // The sender is dropped when the call has returned.
-            while told.changed().await.is_ok() {}
+            if let Some(mut told) = told {
+                // The sender is dropped when the call has returned.
+                while told.changed().await.is_ok() {}
+            }
             let Some(message) = message else {
                 return HookEnd::Done;
             };
@@ -292,6 +330,17 @@ impl Calls {
             HookEnd::Failed
         }
     }
+}
+
+/// A call of a hook for one partition.
+struct Supervised {
+    id: HookId,
+    hook: &'static str,
+    partition: Partition,
+    /// After this it is overdue.
+    limit: Duration,
+    /// It is over only when the batch that it belongs to is told, too.
+    told: Option<watch::Receiver<()>>,
 }
 
 /// A task that ends with whoever waits for it.
@@ -320,15 +369,48 @@ struct Line {
     driver: mpsc::Sender<Input>,
 }
 
+/// Calls in a line, and since when one of them is waited for by a hand-over.
+struct Queue {
+    incoming: mpsc::UnboundedReceiver<Serial>,
+    waiting: VecDeque<(Serial, Instant)>,
+}
+
+impl Queue {
+    async fn next(&mut self) -> Option<Serial> {
+        if self.waiting.is_empty() {
+            self.arrive().await?;
+        }
+        self.waiting.pop_front().map(|(call, _)| call)
+    }
+
+    /// Waits for one more.
+    async fn arrive(&mut self) -> Option<()> {
+        let call = self.incoming.recv().await?;
+        self.waiting.push_back((call, Instant::now()));
+        Some(())
+    }
+
+    /// Since when a hand-over waits for its turn, if one does.
+    fn urgent_since(&self) -> Option<Instant> {
+        let is_urgent = |call: &Serial| matches!(call, Serial::AssignmentChanged { .. });
+        let mut urgent = self.waiting.iter().filter(|(call, _)| is_urgent(call));
+        urgent.next().map(|(_, since)| *since)
+    }
+}
+
 impl Line {
-    async fn run(self, mut calls: mpsc::UnboundedReceiver<Serial>) {
-        while let Some(call) = calls.recv().await {
-            self.make(call).await;
+    async fn run(self, incoming: mpsc::UnboundedReceiver<Serial>) {
+        let mut queue = Queue {
+            incoming,
+            waiting: VecDeque::new(),
+        };
+        while let Some(call) = queue.next().await {
+            self.make(call, &mut queue).await;
             self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    async fn make(&self, call: Serial) {
+    async fn make(&self, call: Serial, queue: &mut Queue) {
         let hooks = Arc::clone(&self.hooks);
         let (name, is_bounded) = match &call {
             Serial::AssignmentChanged { .. } => ("assignment_changed", false),
@@ -351,10 +433,10 @@ impl Line {
         });
         let span = tracing::info_span!("hook", hook = name);
         let mut called = Aborting(self.runtime.spawn(made.instrument(span)));
-        let ended = match timeout(self.limit, &mut called).await {
-            Ok(ended) => ended,
-            Err(_elapsed) => {
-                tracing::warn!("hook {name} takes longer than {:?}", self.limit);
+        let ended = match self.within_limit(&mut called, is_bounded, queue).await {
+            Some(ended) => ended,
+            None => {
+                tracing::warn!("hook {name} takes too long");
                 if is_bounded {
                     called.0.abort();
                 }
@@ -366,7 +448,7 @@ impl Line {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
             Err(error) if error.is_panic() => panic_text(error.into_panic().as_ref()),
-            Err(_cancelled) => "it was ended".to_owned(),
+            Err(_cancelled) => "it took too long, and was ended".to_owned(),
         };
         let error = ManagerError::Hook {
             hook: name,
@@ -380,6 +462,28 @@ impl Line {
         };
         // Never waited for: the driver may be waiting for this.
         let _full = self.driver.try_send(input);
+    }
+
+    /// How a call ended, unless it takes too long. All those together that only
+    /// tell, and that a hand-over waits behind, have a part of the time.
+    async fn within_limit<T>(
+        &self,
+        called: &mut Aborting<T>,
+        is_bounded: bool,
+        queue: &mut Queue,
+    ) -> Option<Result<T, JoinError>> {
+        let limit = Instant::now() + self.limit;
+        let mut is_open = true;
+        loop {
+            let urgent = queue.urgent_since().filter(|_| is_bounded);
+            let until = urgent.map_or(limit, |since| limit.min(since + self.limit / TELLING));
+            tokio::select! {
+                biased;
+                ended = &mut *called => return Some(ended),
+                arrived = queue.arrive(), if is_open => is_open = arrived.is_some(),
+                () = sleep_until(until) => return None,
+            }
+        }
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) enum Input {
     Problem(ManagerError),
     /// The hook for errors itself failed.
     HookFailed(ManagerError),
+    /// The runtime that hooks are called on has ended.
+    RuntimeEnded,
 }
 
 /// What a driver is made of.
@@ -89,8 +91,8 @@ pub(super) struct Driver {
     description: watch::Receiver<divvy_core::leader::SelfDescription>,
     tasks: JoinSet<()>,
     watches: Vec<(Watched, AbortHandle)>,
-    /// Writes of the own record that are under way, and of the log of moves.
-    writes: Vec<(OperationId, Write)>,
+    /// Writes of the own record that are under way.
+    heartbeats: Vec<OperationId>,
     /// Hooks that run: of which partition, and whether they start it.
     hooks: HashMap<HookId, (Partition, bool)>,
     life_asked: Option<AbortHandle>,
@@ -98,17 +100,12 @@ pub(super) struct Driver {
     suspends: Suspends,
     state_since: Moment,
     stopped_at: Option<Moment>,
-    moves_told: Option<String>,
     last_trouble: Option<StoreError>,
     /// Something changed that was not shown yet; and when showing is due.
     is_unshown: bool,
     show_due: Moment,
+    has_lost_runtime: bool,
     is_over: bool,
-}
-
-enum Write {
-    Heartbeat,
-    Moves(Arc<[u8]>),
 }
 
 impl Driver {
@@ -119,17 +116,17 @@ impl Driver {
             description: parts.status.description.subscribe(),
             tasks: JoinSet::new(),
             watches: Vec::new(),
-            writes: Vec::new(),
+            heartbeats: Vec::new(),
             hooks: HashMap::new(),
             life_asked: None,
             life_due: now,
             suspends: Suspends::default(),
             state_since: now,
             stopped_at: None,
-            moves_told: None,
             last_trouble: None,
             is_unshown: false,
             show_due: now,
+            has_lost_runtime: false,
             is_over: false,
             parts,
         }
@@ -141,6 +138,7 @@ impl Driver {
         self.ask_life();
         let following = self.parts.discovery.follow(self.parts.driver.clone());
         self.tasks.spawn(following);
+        self.tasks.spawn(self.parts.calls.watch_runtime());
         while !self.is_over {
             self.step().await;
             while self.tasks.try_join_next().is_some() {}
@@ -155,6 +153,10 @@ impl Driver {
         self.parts.calls.end(last_calls).await;
         self.parts.events.tell(|| EventKind::Ended);
         self.parts.startup.ended();
+        if self.has_lost_runtime {
+            let why = "the runtime that it was started on has ended";
+            return Err(ManagerError::Ended(why.into()));
+        }
         match late {
             true => Err(ManagerError::StopTimedOut { limit }),
             false => Ok(()),
@@ -226,6 +228,13 @@ impl Driver {
             Input::HookFailed(error) => {
                 self.count_hook(&error);
                 tracing::warn!("{error}");
+            }
+            Input::RuntimeEnded => {
+                // What runs can neither be stopped nor known to have stopped:
+                // nothing is said to have, and others wait for the lease.
+                self.parts.authority.set(None);
+                self.has_lost_runtime = true;
+                self.is_over = true;
             }
         }
     }

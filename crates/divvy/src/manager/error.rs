@@ -33,7 +33,7 @@ pub enum ManagerError {
     ConnectionLost(Box<str>),
 
     /// The store cannot be used as it is. Its message says what to change.
-    #[error("store: {0}")]
+    #[error(transparent)]
     Store(#[from] StoreError),
 
     /// The grant is over: its assignment is not the one in force any more.

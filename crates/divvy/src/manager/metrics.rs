@@ -98,12 +98,12 @@ impl Metrics {
         }
     }
 
-    pub(super) fn moved(&self, cause: &str) {
+    pub(super) fn moved(&self, cause: &str, count: u64) {
         let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = moves.get_mut(cause) {
-            *count += 1;
+        if let Some(sum) = moves.get_mut(cause) {
+            *sum += count;
         } else if moves.len() < CAUSES_MAX {
-            moves.insert(cause.to_owned(), 1);
+            moves.insert(cause.to_owned(), count);
         }
     }
 
@@ -205,7 +205,7 @@ impl Metrics {
 
     fn render_labelled(&self, page: &mut Page) {
         let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
-        page.head("moves_total", "counter", "Moves that it logged as leader");
+        page.head("moves_total", "counter", "Moves that it made as leader");
         let moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         for (cause, count) in moves.iter() {
             let cause = escaped(cause);

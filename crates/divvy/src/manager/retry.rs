@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use divvy_core::Invalid;
+use divvy_core::leader::TIMING_MAX;
 
 /// Most retries.
 const RETRIES_MAX: u32 = 100;
 /// Steepest growth of delays.
 const BACKOFF_MAX: f64 = 10.0;
 
-/// How failed calls of the source of partitions are repeated. Delays grow from
+/// How failed calls of the source of partitions, and the opening of a store that
+/// is not reached, are repeated. Delays grow from
 /// `initial_delay` by `backoff` up to `max_delay`, and each is drawn between
 /// nothing and that, so that many do not come back together. What the protocol
 /// itself repeats (claims, renewals, roots, watches, elections) has its own
@@ -47,6 +49,14 @@ impl Retry {
         if !(1.0..=BACKOFF_MAX).contains(&self.backoff) {
             let rule = format!("must be in 1..={BACKOFF_MAX}");
             return Err(Invalid::new("backoff", self.backoff, rule));
+        }
+        if self.max_delay > TIMING_MAX {
+            let rule = format!("must be at most {TIMING_MAX:?}");
+            return Err(Invalid::new(
+                "max_delay",
+                format!("{:?}", self.max_delay),
+                rule,
+            ));
         }
         if self.max_delay < self.initial_delay {
             let rule = format!("must be at least initial_delay, {:?}", self.initial_delay);

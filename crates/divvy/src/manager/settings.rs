@@ -172,7 +172,7 @@ impl Settings {
     }
 
     /// The instance that was set, or else this host's name.
-    pub(super) fn instance(&self) -> Result<Box<str>, Error> {
+    pub fn resolved_instance(&self) -> Result<Box<str>, Error> {
         if let Some(instance) = &self.instance {
             return Ok(instance.as_str().into());
         }

@@ -59,6 +59,13 @@ impl Status {
         };
         (Arc::new(status), wished)
     }
+
+    /// The driver is gone without a last word: nothing is owned any more.
+    pub(super) fn nothing_left(&self) {
+        self.is_leader.store(false, Ordering::Relaxed);
+        self.worker_id.send_replace(None);
+        self.assignment.send_replace(Arc::default());
+    }
 }
 
 /// A look at a manager, before, while and after it runs. Clones are the same;

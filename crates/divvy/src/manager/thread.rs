@@ -1,14 +1,17 @@
 //! The thread of a manager: its own, so that nothing that an application does
 //! to its runtime holds up heartbeats.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::Strategy;
 use divvy_core::leader::{Clock, Member, MemberSetup, Overdue, Shutdown, State};
+use divvy_core::store::{StoreError, StoreErrorKind};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{sleep, timeout};
 
 use super::Manager;
 use super::agent::Agent;
@@ -93,6 +96,7 @@ fn live(
     let outcome = lived.unwrap_or_else(|panic| {
         let why = panic_text(panic.as_ref());
         let runs = !status.assignment.borrow().partitions.is_empty();
+        status.nothing_left();
         if runs && is_strict {
             // Nobody is left who could stop what runs.
             eprintln!("divvy: ending the process: {why}");
@@ -136,6 +140,7 @@ async fn drive(
         description: orders.status.description.borrow().clone(),
         seed: fastrand::u64(..),
         external_election: orders.agent.is_some(),
+        hooks_wait: true,
         value_bytes_max: store.value_bytes_max(),
     };
     let clock = Clock {
@@ -180,7 +185,8 @@ async fn drive(
     Driver::new(parts).run().await
 }
 
-/// Opens the store, unless it is to stop meanwhile.
+/// Opens the store, unless it is to stop meanwhile. One that is not reached is
+/// tried again, for as long as a start may take.
 async fn open(
     orders: &Orders,
     mut stop: watch::Receiver<Option<Shutdown>>,
@@ -189,8 +195,34 @@ async fn open(
         StoreChoice::Open(store) => return Ok(Arc::clone(store)),
         StoreChoice::At(url, settings) => (url, settings),
     };
+    let retry = orders.settings.retry;
+    let limit = orders.settings.leader.startup_timeout;
+    let last = Cell::new(None);
+    let mut settings = settings.clone();
+    // It says why before the time is over.
+    settings.connect_timeout = settings.connect_timeout.min(limit * 3 / 4);
+    let opening = async {
+        for tries in 0.. {
+            let error = match open_key_value(url, &settings).await {
+                Ok(store) => return Ok(store),
+                Err(error) if error.kind() == StoreErrorKind::Unavailable => error,
+                Err(error) => return Err(ManagerError::Store(error)),
+            };
+            if tries >= retry.max_retries {
+                return Err(ManagerError::ConnectionLost(error.to_string().into()));
+            }
+            tracing::warn!("{error}; trying again");
+            last.set(Some(error));
+            sleep(retry.delay(tries)).await;
+        }
+        unreachable!("it is tried until it is enough")
+    };
     tokio::select! {
-        opened = open_key_value(url, settings) => Ok(opened?),
+        opened = timeout(limit, opening) => opened.unwrap_or_else(|_elapsed| {
+            let last: Option<StoreError> = last.take();
+            let why = last.map_or_else(|| format!("no answer within {limit:?}"), |e| e.to_string());
+            Err(ManagerError::ConnectionLost(why.into()))
+        }),
         _ = stop.changed() => Err(ManagerError::Ended("it was stopped before it had started".into())),
     }
 }

@@ -399,3 +399,119 @@ pub(crate) async fn a_manager_without_hooks_only_shows(bed: Bed) {
     assert!(shown.version.is_some() && shown.lifecycle.is_some());
     fleet.end().await;
 }
+
+/// Never returns from what only tells.
+struct Chatty;
+
+#[async_trait]
+impl Hooks for Chatty {
+    async fn state_changed(&self, _from: State, _to: State) {
+        std::future::pending().await
+    }
+
+    async fn leadership_changed(&self, _is_leader: bool) {
+        std::future::pending().await
+    }
+
+    async fn error(&self, _error: &ManagerError) {
+        std::future::pending().await
+    }
+}
+
+/// Hooks that only tell, and never return, hold up neither starts nor stops,
+/// and end no process.
+pub(crate) async fn hooks_that_only_tell_hold_up_nothing(bed: Bed) {
+    let mut fleet = Fleet::new(bed, 10);
+    let stop_deadline = fleet.settings.leader.stop_deadline;
+    let chatty = fleet.join_with("chatty", Chatty).await;
+    fleet.owned().await;
+    fleet.join("other").await;
+    fleet.balanced().await;
+    let begun = std::time::Instant::now();
+    fleet.stop(chatty, Shutdown::Leave).await.unwrap();
+    assert!(begun.elapsed() < stop_deadline * 3, "{:?}", begun.elapsed());
+    fleet.owned().await;
+    fleet.end().await;
+}
+
+/// Takes a moment to start and to stop.
+struct Unhurried;
+
+#[async_trait]
+impl Hooks for Unhurried {
+    async fn assigned(&self, _partition: &Partition, _grant: Grant) -> Result<(), HookError> {
+        a_moment().await;
+        Ok(())
+    }
+
+    async fn revoked(&self, _partition: &Partition) -> Result<(), HookError> {
+        a_moment().await;
+        Ok(())
+    }
+}
+
+async fn a_moment() {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < Duration::from_millis(20) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// One hook at a time, and all together far longer than one may take: waiting
+/// is not held against a hook.
+pub(crate) async fn hooks_that_wait_for_their_turn_are_not_overdue(bed: Bed) {
+    let mut fleet = Fleet::new(bed, 40);
+    fleet.settings.hook_concurrency = 1;
+    fleet.settings.leader.start_deadline = Duration::from_millis(300);
+    fleet.settings.leader.stop_deadline = Duration::from_millis(300);
+    let one = fleet.join_with("one", Unhurried).await;
+    fleet.owned().await;
+    fleet.stop(one, Shutdown::Leave).await.unwrap();
+    let is_overdue = |kind: &EventKind| match kind {
+        EventKind::Error(error) => error.to_string().contains("overdue"),
+        _ => false,
+    };
+    let told = fleet.events(one).iter();
+    assert_eq!(told.filter(|event| is_overdue(&event.kind)).count(), 0);
+    fleet.check();
+}
+
+/// A runtime that ends takes its hooks with it: nothing is said to have been
+/// stopped, and others wait for the lease.
+pub(crate) fn a_runtime_that_ends_gives_nothing_back(bed: impl AsyncFnOnce() -> Bed) {
+    let runtime = |threads| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let (own, short) = (runtime(2), runtime(1));
+    own.block_on(async {
+        let mut fleet = Fleet::new(bed().await, 4);
+        let recruit = fleet.recruit("short", NoHooks);
+        let manager = short.spawn(recruit.builder.start()).await.unwrap();
+        let view = manager.as_ref().unwrap().view();
+        until(SOON, "it owns everything", async || {
+            view.current_assignment().partitions.len() == 4
+        })
+        .await;
+        short.shutdown_background();
+        until(SOON, "it has ended", async || {
+            view.state() == State::Shutdown
+        })
+        .await;
+        let stopped = manager.unwrap().stop(Shutdown::Leave).await;
+        let told = stopped.unwrap_err().to_string();
+        assert!(
+            told.contains("the runtime that it was started on"),
+            "{told}"
+        );
+        let gave_back = |kind: &EventKind| matches!(kind, EventKind::Stopped { .. });
+        let events = fleet.events(0).iter();
+        assert_eq!(events.filter(|event| gave_back(&event.kind)).count(), 0);
+        fleet.join("other").await;
+        fleet.owned().await;
+        fleet.end().await;
+    });
+}

@@ -255,10 +255,12 @@ async fn a_start_without_its_server_ends_in_time_and_says_why() {
     };
     let nobody = "redis://127.0.0.1:1".parse().unwrap();
     let mut looked = None;
-    let builder = Manager::builder((nobody, store), source).settings(Settings::fast());
+    let mut settings = Settings::fast();
+    settings.leader.startup_timeout = Duration::from_millis(800);
+    let builder = Manager::builder((nobody, store), source).settings(settings);
     let started = builder.start_with(|view| looked = Some(view)).await;
     let told = started.unwrap_err();
-    assert!(matches!(told, ManagerError::Store(_)), "{told:?}");
+    assert!(matches!(told, ManagerError::ConnectionLost(_)), "{told:?}");
     let view = looked.unwrap();
     assert_eq!((view.state(), view.worker_id()), (State::Shutdown, None));
 }

@@ -33,6 +33,8 @@ on_every_store! {
     hooks::a_stop_that_never_ends_holds_back_only_its_own,
     hooks::grants_are_current_until_they_are_given_back,
     hooks::a_manager_without_hooks_only_shows,
+    hooks::hooks_that_only_tell_hold_up_nothing,
+    hooks::hooks_that_wait_for_their_turn_are_not_overdue,
     life::no_task_outlives_a_stopped_manager,
     life::a_dropped_manager_leaves,
     life::a_cancelled_start_leaves_nothing,
@@ -54,4 +56,9 @@ async fn sixty_four_start_at_once_on_nats() {
 #[test]
 fn a_blocked_runtime_does_not_stop_heartbeats() {
     hooks::a_blocked_runtime_does_not_stop_heartbeats(async || bed::Bed::nats().await);
+}
+
+#[test]
+fn a_runtime_that_ends_gives_nothing_back() {
+    hooks::a_runtime_that_ends_gives_nothing_back(async || bed::Bed::memory());
 }

@@ -200,6 +200,7 @@ impl Member {
             version,
             granted: changes.granted,
             revoked: changes.revoked,
+            causes: changes.causes.into_iter().collect(),
         });
     }
 }

@@ -85,6 +85,7 @@ impl Member {
             Event::Seen(change) => self.seen(change),
             Event::Missed => self.poll(),
             Event::Partitions(answer) => self.source_answered(answer),
+            Event::HookBegun(id) => self.hook_begun(id),
             Event::HookEnded(id, end) => self.hook_ended(id, end),
             Event::Suspended => self.end_session("the process was suspended"),
             Event::Described(description) => self.described(description),

@@ -1,5 +1,6 @@
 //! The next root: what has to change now, and who gets what.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Member;
@@ -31,6 +32,7 @@ pub(super) struct Changes {
     pub(super) granted: u32,
     pub(super) revoked: u32,
     pub(super) moves: Vec<MoveEntry>,
+    pub(super) causes: BTreeMap<Box<str>, u64>,
     /// Where what is asked back shall go: partition and worker.
     pub(super) destined: Vec<(Box<str>, Box<str>)>,
     /// Moves for balance were considered, and perhaps made.
@@ -251,8 +253,7 @@ impl Member {
         owners: &[Option<usize>],
         answer: &Answer,
     ) {
-        let granted: std::collections::BTreeMap<usize, usize> =
-            sketch.grants.iter().copied().collect();
+        let granted: BTreeMap<usize, usize> = sketch.grants.iter().copied().collect();
         let now = |index: usize| granted.get(&index).copied().or(owners[index]);
         let then = |index: usize| answer.targets[index].or_else(|| now(index));
         let current = Loads::new(sketch, now);
@@ -288,7 +289,8 @@ impl Member {
         }
     }
 
-    /// For people: of very many at once, the first that the log has room for.
+    /// Counts why, and logs it for people: of very many at once, the first that
+    /// the log has room for.
     fn note_move(
         &self,
         sketch: &Sketch,
@@ -298,9 +300,6 @@ impl Member {
         place: usize,
         answer: &Answer,
     ) {
-        if changes.moves.len() == MOVES_MAX {
-            return;
-        }
         let partition = sketch.partitions.as_slice()[index].as_str();
         let session = match sketch.holdings[index] {
             Holding::None => None,
@@ -314,6 +313,10 @@ impl Member {
             None if session.is_some() => "it was asked back".into(),
             None => "it had no owner".into(),
         };
+        *changes.causes.entry(cause.as_str().into()).or_default() += 1;
+        if changes.moves.len() == MOVES_MAX {
+            return;
+        }
         changes.moves.push(MoveEntry {
             partition: partition.into(),
             from: from.map(Into::into),

@@ -9,6 +9,9 @@ use crate::leader::event::HookEnd;
 use crate::leader::settings::Overdue;
 use crate::moment::Moment;
 
+/// Of many hooks that are overdue at once, so many are named.
+const OVERDUE_TOLD: usize = 8;
+
 impl Member {
     /// Starts and stops what has to be, as far as hooks that still run allow.
     pub(super) fn work_on(&mut self) {
@@ -19,12 +22,15 @@ impl Member {
             self.forget_stops();
         }
         let now = self.clock.now;
-        let begun = self.work.begin(self.may_work(), now);
+        let since = (!self.setup.hooks_wait).then_some(now);
+        let begun = self.work.begin(self.may_work(), now, since);
         let settings = &self.setup.settings;
         let (start, stop) = (settings.start_deadline, settings.stop_deadline);
         for (id, partition, need) in begun {
             let deadline = now + if need == Need::Stop { stop } else { start };
-            self.timers.set_earlier(Timer::Hooks, deadline);
+            if since.is_some() {
+                self.timers.set_earlier(Timer::Hooks, deadline);
+            }
             self.actions.push_back(match need {
                 Need::Start(token) => Action::StartPartition {
                     id,
@@ -55,6 +61,18 @@ impl Member {
         for partition in names {
             self.work.abandon(partition.as_str());
         }
+    }
+
+    /// A hook had to wait for its turn, and begins now.
+    pub(super) fn hook_begun(&mut self, id: HookId) {
+        let now = self.clock.now;
+        let settings = &self.setup.settings;
+        let limit = match self.work.hook_begun(id, now) {
+            Some(true) => settings.stop_deadline,
+            Some(false) => settings.start_deadline,
+            None => return,
+        };
+        self.timers.set_earlier(Timer::Hooks, now + limit);
     }
 
     pub(super) fn hook_ended(&mut self, id: HookId, end: HookEnd) {
@@ -97,8 +115,8 @@ impl Member {
             _ => start,
         };
         let is_due = |phase: Phase, times: u32| {
-            let hook = phase.hook();
-            hook.is_some_and(|(_, since)| since + limit(phase) * times <= now)
+            let since = phase.since();
+            since.is_some_and(|since| since + limit(phase) * times <= now)
         };
         let late = self.work.overdue(|phase| is_due(phase, 1));
         let abort = settings.overdue == Overdue::Abort;
@@ -111,7 +129,7 @@ impl Member {
             .work
             .iter()
             .filter_map(|slot| {
-                let (_, since) = slot.phase.hook()?;
+                let since = slot.phase.since()?;
                 let times = 1 + u32::from(slot.reported);
                 (times == 1 || abort).then(|| since + limit(slot.phase) * times)
             })
@@ -119,12 +137,17 @@ impl Member {
         if let Some(next) = next {
             self.timers.set(Timer::Hooks, next);
         }
-        for (partition, phase) in late {
+        let more = late.len().saturating_sub(OVERDUE_TOLD);
+        for (partition, phase) in late.into_iter().take(OVERDUE_TOLD) {
             let kind = match phase {
                 Phase::Stopping { .. } => "stop",
                 _ => "start",
             };
             let text = format!("the {kind} hook of {partition} is overdue");
+            self.report(Report::Problem(text.into()));
+        }
+        if more > 0 {
+            let text = format!("{more} more hooks are overdue");
             self.report(Report::Problem(text.into()));
         }
     }

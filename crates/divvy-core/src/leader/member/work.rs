@@ -23,7 +23,8 @@ pub(super) enum Phase {
     Starting {
         hook: HookId,
         token: Token,
-        since: Moment,
+        /// Nothing while it waits for its turn.
+        since: Option<Moment>,
     },
     /// It was started.
     Running { token: Token },
@@ -31,7 +32,7 @@ pub(super) enum Phase {
     Stopping {
         hook: HookId,
         token: Token,
-        since: Moment,
+        since: Option<Moment>,
     },
 }
 
@@ -46,11 +47,10 @@ impl Phase {
         }
     }
 
-    pub(super) const fn hook(self) -> Option<(HookId, Moment)> {
+    /// Since when its hook runs, if it does.
+    pub(super) const fn since(self) -> Option<Moment> {
         match self {
-            Self::Starting { hook, since, .. } | Self::Stopping { hook, since, .. } => {
-                Some((hook, since))
-            }
+            Self::Starting { since, .. } | Self::Stopping { since, .. } => since,
             Self::Idle | Self::Running { .. } => None,
         }
     }
@@ -173,9 +173,14 @@ impl Work {
         self.slots.insert(partition.as_str().into(), slot);
     }
 
-    /// The partitions that need something now, which is then taken as begun:
-    /// at most as many as hooks may run at once.
-    pub(super) fn begin(&mut self, may_work: bool, now: Moment) -> Vec<(HookId, Partition, Need)> {
+    /// The partitions that need something now, whose hooks are then taken as
+    /// called: at most as many as may run at once. `since` is when those begin.
+    pub(super) fn begin(
+        &mut self,
+        may_work: bool,
+        now: Moment,
+        since: Option<Moment>,
+    ) -> Vec<(HookId, Partition, Need)> {
         let mut begun = Vec::new();
         let names: Vec<Box<str>> = if std::mem::take(&mut self.dirty) {
             self.touched.clear();
@@ -189,7 +194,7 @@ impl Work {
             names
         };
         for name in names {
-            if let Some((hook, need)) = self.look(&name, may_work, now) {
+            if let Some((hook, need)) = self.look(&name, may_work, now, since) {
                 begun.push((hook, self.slots[&name].partition.clone(), need));
             } else if self.slots.get(&name).is_some_and(Slot::is_over) {
                 self.slots.remove(&name);
@@ -199,7 +204,13 @@ impl Work {
     }
 
     /// Begins what one slot needs, if it needs anything.
-    fn look(&mut self, name: &str, may_work: bool, now: Moment) -> Option<(HookId, Need)> {
+    fn look(
+        &mut self,
+        name: &str,
+        may_work: bool,
+        now: Moment,
+        since: Option<Moment>,
+    ) -> Option<(HookId, Need)> {
         let slot = self.slots.get_mut(name)?;
         let need = slot.need(may_work, now)?;
         // What has to stop never waits for what may start.
@@ -210,15 +221,11 @@ impl Work {
         self.last_hook += 1;
         let hook = HookId(self.last_hook);
         slot.phase = match need {
-            Need::Start(token) => Phase::Starting {
-                hook,
-                token,
-                since: now,
-            },
+            Need::Start(token) => Phase::Starting { hook, token, since },
             Need::Stop => Phase::Stopping {
                 hook,
                 token: slot.phase.token().expect("only what runs is stopped"),
-                since: now,
+                since,
             },
         };
         slot.reported = false;
@@ -228,6 +235,19 @@ impl Work {
         }
         self.hooks.insert(hook, name.into());
         Some((hook, need))
+    }
+
+    /// A hook that waited begins. Whether it stops its partition, if there is
+    /// one.
+    pub(super) fn hook_begun(&mut self, hook: HookId, now: Moment) -> Option<bool> {
+        let slot = self.slots.get_mut(self.hooks.get(&hook)?)?;
+        match &mut slot.phase {
+            Phase::Starting { since, .. } | Phase::Stopping { since, .. } => {
+                since.get_or_insert(now);
+            }
+            Phase::Idle | Phase::Running { .. } => return None,
+        }
+        Some(matches!(slot.phase, Phase::Stopping { .. }))
     }
 
     /// A hook ended; `retry` is when a failed start may be tried again. What

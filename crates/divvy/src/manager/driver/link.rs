@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use divvy_core::Moment;
-use divvy_core::leader::{Event, MoveEntry, Operation, OperationId, Reply, Watched};
+use divvy_core::leader::{Event, Operation, OperationId, Reply, Watched};
 use divvy_core::store::{Key, StoreError, StoreErrorKind};
 use tokio::time::{sleep, timeout};
 
-use super::{Driver, Input, Write};
+use super::{Driver, Input};
 use crate::manager::error::ManagerError;
 use crate::manager::operations::carry_out;
 use crate::manager::watcher::follow;
@@ -21,12 +21,10 @@ const RETRY_LONGEST: Duration = Duration::from_secs(2);
 
 impl Driver {
     pub(super) fn operate(&mut self, id: OperationId, operation: Operation, limit: Duration) {
-        if let Operation::CompareAndSet { key, value, .. } = &operation {
+        if let Operation::CompareAndSet { key, .. } = &operation {
             let own = self.parts.member.worker_id().and_then(worker_key);
             if own.as_ref() == Some(key) {
-                self.writes.push((id, Write::Heartbeat));
-            } else if key.as_str() == "moves" {
-                self.writes.push((id, Write::Moves(Arc::clone(value))));
+                self.heartbeats.push(id);
             }
         }
         let (store, driver) = (Arc::clone(&self.parts.store), self.parts.driver.clone());
@@ -37,36 +35,18 @@ impl Driver {
     }
 
     pub(super) fn answered(&mut self, id: OperationId, reply: Reply, error: Option<StoreError>) {
-        let at = self.writes.iter().position(|(known, _)| *known == id);
-        let write = at.map(|at| self.writes.swap_remove(at).1);
-        match (write, &reply) {
-            (Some(Write::Heartbeat), Reply::Failed(_)) => {
-                let failures = &self.parts.status.metrics.heartbeat_failures;
-                failures.fetch_add(1, Ordering::Relaxed);
-            }
-            (Some(Write::Moves(log)), Reply::Written(outcome)) if !outcome.is_conflict() => {
-                self.count_moves(&log);
-            }
-            _ => {}
+        let at = self.heartbeats.iter().position(|known| *known == id);
+        if let Some(at) = at {
+            self.heartbeats.swap_remove(at);
+        }
+        if at.is_some() && matches!(reply, Reply::Failed(_)) {
+            let failures = &self.parts.status.metrics.heartbeat_failures;
+            failures.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(error) = error {
             self.trouble(error);
         }
         self.tell(Event::Reply(id, reply));
-    }
-
-    fn count_moves(&mut self, log: &[u8]) {
-        let Ok(entries) = MoveEntry::decode_log(log) else {
-            return;
-        };
-        let name =
-            |entry: &MoveEntry| format!("{} {} {}", entry.version, entry.partition, entry.to);
-        let told = self.moves_told.as_ref();
-        let known = told.and_then(|told| entries.iter().rposition(|entry| name(entry) == *told));
-        for entry in &entries[known.map_or(0, |at| at + 1)..] {
-            self.parts.status.metrics.moved(&entry.cause);
-        }
-        self.moves_told = entries.last().map(name).or_else(|| self.moves_told.take());
     }
 
     pub(super) fn trouble(&mut self, error: StoreError) {

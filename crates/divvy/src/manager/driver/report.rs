@@ -57,7 +57,11 @@ impl Driver {
                 version,
                 granted,
                 revoked,
+                causes,
             } => {
+                for (cause, count) in causes {
+                    metrics.moved(&cause, count);
+                }
                 tracing::info!(%version, granted, revoked, "committed an assignment");
                 self.parts.events.tell(|| EventKind::Committed {
                     version,
