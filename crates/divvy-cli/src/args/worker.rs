@@ -52,12 +52,13 @@ pub(crate) struct WorkerArgs {
     /// Who places them, with its default options; others stand in a file
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<StrategyName>,
-    /// What to do with partitions when a signal ends the worker
+    /// What to do with partitions when a signal ends the worker [default: shutdown of --config, or
+    /// else leave]
     #[arg(long, value_name = "HOW")]
     pub(crate) on_stop: Option<OnStop>,
-    /// For how long they are kept with --on-stop return
-    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span)]
-    pub(crate) return_within: Duration,
+    /// For how long they are kept with --on-stop return [default: 30s]
+    #[arg(long, value_name = "SPAN", value_parser = span, requires = "on_stop")]
+    pub(crate) return_within: Option<Duration>,
     /// End after this long
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) run_for: Option<Duration>,

@@ -3,9 +3,11 @@
 
 mod line;
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read as _, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -16,8 +18,9 @@ use divvy::manager::{
 use divvy::store::StoreUrl;
 use divvy::{Partition, StrategySettings};
 use serde_json::{Value, json};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use self::line::{line, micros};
 use crate::args::{OnStop, Preset, STORE_VARIABLE, WorkerArgs};
@@ -26,6 +29,10 @@ use crate::input;
 
 /// Lines that wait for whoever reads them.
 const LINES_MAX: usize = 1 << 16;
+/// How long the last lines may take.
+const LAST_LINES: Duration = Duration::from_secs(2);
+/// For how long partitions are kept unless another span is given.
+const RETURN_WITHIN: Duration = Duration::from_secs(30);
 /// Largest file of settings.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
@@ -37,62 +44,124 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
             .map_err(Failure::Failed)?;
     }
     let settings = settings(args)?;
+    let how = how(args, &settings)?;
     let source = source(args, &settings)?;
     let store = (store_of(args.store.as_ref())?, args.reach.settings()?);
+    let instance: Arc<str> = settings.resolved_instance()?.into();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .context("no threads")
         .map_err(Failure::Failed)?;
-    runtime.block_on(async {
-        let (lines, printing) = mpsc::channel(LINES_MAX);
-        let (events, happening) = mpsc::channel(LINES_MAX);
-        let instance: Arc<str> = settings.instance.as_deref().unwrap_or("host").into();
-        let hooks = Working {
-            instance: Arc::clone(&instance),
-            tick: args.tick,
-            lines: lines.clone(),
-        };
-        let builder = Manager::builder(store, source).settings(settings);
-        let builder = builder.hooks(hooks).events(events);
-        let telling = Telling {
-            instance,
-            deadlines: args.deadlines,
-        };
-        let told = tokio::spawn(telling.run(happening, lines));
-        let living = live(builder, args);
-        let printed = print(printing, out, living).await;
-        told.abort();
-        printed
-    })
+    let (lines, printing) = mpsc::channel(LINES_MAX);
+    let (events, happening) = mpsc::channel(LINES_MAX);
+    let hooks = Working {
+        instance: Arc::clone(&instance),
+        tick: args.tick,
+        lines: lines.clone(),
+    };
+    let builder = Manager::builder(store, source).settings(settings);
+    let builder = builder.hooks(hooks).events(events);
+    let telling = Telling {
+        instance,
+        deadlines: args.deadlines,
+    };
+    let (unread, nobody_reads) = oneshot::channel();
+    let (printed, all_printed) = std::sync::mpsc::channel::<()>();
+    let run_for = args.run_for;
+    // Signals are heard whatever becomes of those who read.
+    let living = std::thread::spawn(move || {
+        let outcome = runtime.block_on(async {
+            let told = tokio::spawn(telling.run(happening, lines));
+            let outcome = live(builder, how, run_for, nobody_reads).await;
+            // What was said last is on its way.
+            let _late = timeout(LAST_LINES, told).await;
+            outcome
+        });
+        runtime.shutdown_background();
+        if all_printed.recv_timeout(LAST_LINES) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("divvy: ending although nobody has read all lines");
+            std::process::exit(1);
+        }
+        outcome
+    });
+    let print_outcome = print(printing, out);
+    if print_outcome.is_err() {
+        // It leaves in order; the error is told then.
+        let _over = unread.send(());
+    }
+    drop(printed);
+    let lived = living.join();
+    lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    print_outcome
 }
 
 /// Starts, waits for a signal, and stops.
-async fn live(builder: divvy::manager::ManagerBuilder, args: &WorkerArgs) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::Failed(error.into());
-    let mut term = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let ended = async {
-        let over = async {
-            match args.run_for {
-                Some(span) => tokio::time::sleep(span).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = interrupt.recv() => {}
-            () = over => {}
+async fn live(
+    builder: divvy::manager::ManagerBuilder,
+    how: Shutdown,
+    run_for: Option<Duration>,
+    nobody_reads: oneshot::Receiver<()>,
+) -> Result<(), Failure> {
+    let mut signals = Signals::new().map_err(|error| Failure::Failed(error.into()))?;
+    let over = async {
+        match run_for {
+            Some(span) => tokio::time::sleep(span).await,
+            None => std::future::pending().await,
         }
+    };
+    let unread = async {
+        if nobody_reads.await.is_err() {
+            std::future::pending().await
+        }
+    };
+    let ended = async {
+        tokio::select! {
+            () = signals.next() => {}
+            () = over => {}
+            () = unread => {}
+        }
+        signals
     };
     tokio::pin!(ended);
     let manager = tokio::select! {
         started = builder.start() => started.map_err(refused)?,
-        () = &mut ended => return Ok(()),
+        _ = &mut ended => return Ok(()),
     };
-    ended.await;
-    manager.stop(how(args)).await.map_err(refused)
+    let mut signals = ended.await;
+    tokio::select! {
+        stopped = manager.stop(how) => stopped.map_err(refused),
+        () = signals.next() => {
+            let text = "ended by a second signal; others take over when the lease is over";
+            Err(Failure::Failed(anyhow!(text)))
+        }
+    }
+}
+
+/// The signals that end a worker.
+struct Signals {
+    term: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            term: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
 }
 
 fn refused(error: ManagerError) -> Failure {
@@ -102,51 +171,28 @@ fn refused(error: ManagerError) -> Failure {
     }
 }
 
-fn how(args: &WorkerArgs) -> Shutdown {
-    match args.on_stop {
-        Some(OnStop::Return) => Shutdown::Return {
-            within: args.return_within,
-        },
-        Some(OnStop::Leave) | None => Shutdown::Leave,
+fn how(args: &WorkerArgs, settings: &Settings) -> Result<Shutdown, Failure> {
+    match (args.on_stop, args.return_within) {
+        (Some(OnStop::Return), within) => Ok(Shutdown::Return {
+            within: within.unwrap_or(RETURN_WITHIN),
+        }),
+        (_, Some(_)) => Err(Failure::Usage(
+            "--return-within needs --on-stop return beside it".to_owned(),
+        )),
+        (Some(OnStop::Leave), None) => Ok(Shutdown::Leave),
+        (None, None) => Ok(settings.shutdown),
     }
 }
 
-/// Prints lines until the worker has ended and everything is printed.
-async fn print(
-    mut lines: mpsc::Receiver<Value>,
-    out: &mut dyn Write,
-    living: impl Future<Output = Result<(), Failure>>,
-) -> Result<(), Failure> {
-    tokio::pin!(living);
-    let mut outcome = None;
-    loop {
-        let line = tokio::select! {
-            biased;
-            line = lines.recv() => line,
-            ended = &mut living, if outcome.is_none() => {
-                outcome = Some(ended);
-                continue;
-            }
-            // What was said last is on its way.
-            () = tokio::time::sleep(Duration::from_millis(200)), if outcome.is_some() => None,
-        };
-        match (line, &outcome) {
-            (Some(line), _) => {
-                writeln!(out, "{line}").map_err(Failure::output)?;
-                if lines.is_empty() {
-                    out.flush().map_err(Failure::output)?;
-                }
-                if line["event"] == "ended" {
-                    // Nothing comes after it.
-                    return match outcome {
-                        Some(outcome) => outcome,
-                        None => living.await,
-                    };
-                }
-            }
-            (None, _) => return outcome.unwrap_or(Ok(())),
+/// Prints lines until nobody has any more to say.
+fn print(mut lines: mpsc::Receiver<Value>, out: &mut dyn Write) -> Result<(), Failure> {
+    while let Some(line) = lines.blocking_recv() {
+        writeln!(out, "{line}").map_err(Failure::output)?;
+        if lines.is_empty() {
+            out.flush().map_err(Failure::output)?;
         }
     }
+    Ok(())
 }
 
 /// Turns events into lines.
@@ -159,8 +205,9 @@ impl Telling {
     async fn run(self, mut events: mpsc::Receiver<ManagerEvent>, lines: mpsc::Sender<Value>) {
         while let Some(event) = events.recv().await {
             let is_wanted = self.deadlines || !matches!(event.kind, EventKind::Deadline { .. });
-            if is_wanted && lines.send(line(&self.instance, &event)).await.is_err() {
-                return;
+            if is_wanted {
+                // Who reads no more has what it wanted.
+                let _unread = lines.send(line(&self.instance, &event)).await;
             }
         }
     }
@@ -237,14 +284,15 @@ fn settings(args: &WorkerArgs) -> Result<Settings, Failure> {
 
 fn read_config(path: &Path) -> Result<Settings, Failure> {
     let named = || format!("--config {}", path.display());
-    let size = std::fs::metadata(path).with_context(named);
-    let size = size.map_err(Failure::Failed)?.len();
-    if size > CONFIG_BYTES_MAX {
-        let text = format!("has {size} bytes, at most {CONFIG_BYTES_MAX} are read");
+    let file = File::open(path).with_context(named);
+    let mut text = String::new();
+    let read = file.map_err(Failure::Failed)?.take(CONFIG_BYTES_MAX + 1);
+    let mut read = std::io::BufReader::new(read);
+    let read = read.read_to_string(&mut text).with_context(named);
+    if read.map_err(Failure::Failed)? as u64 > CONFIG_BYTES_MAX {
+        let text = format!("has more than the {CONFIG_BYTES_MAX} bytes that are read");
         return Err(Failure::Failed(anyhow!("{}: {text}", named())));
     }
-    let text = std::fs::read_to_string(path).with_context(named);
-    let text = text.map_err(Failure::Failed)?;
     let is_json = path.extension().is_some_and(|ending| ending == "json");
     let read = match is_json {
         true => Settings::from_json(&text),
@@ -270,6 +318,38 @@ fn source(args: &WorkerArgs, settings: &Settings) -> Result<Arc<dyn PartitionSou
                 "--partitions is missing: give {forms}, or groups and shards_per_group in --config"
             );
             Err(Failure::Usage(text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    #[test]
+    fn a_flag_says_how_to_stop_or_else_the_settings_do() {
+        let mut settings = Settings::fast();
+        settings.shutdown = Shutdown::Return {
+            within: Duration::from_secs(20),
+        };
+        let kept = |seconds| Shutdown::Return {
+            within: Duration::from_secs(seconds),
+        };
+        for (flags, expected) in [
+            ("", kept(20)),
+            ("--on-stop leave", Shutdown::Leave),
+            ("--on-stop return", kept(30)),
+            ("--on-stop return --return-within 5s", kept(5)),
+        ] {
+            let line = format!("divvy worker {flags}");
+            let args = Args::try_parse_from(line.split_whitespace()).expect("it is well-formed");
+            let Command::Worker(args) = args.command else {
+                panic!("another command");
+            };
+            assert_eq!(how(&args, &settings).ok(), Some(expected), "{flags}");
         }
     }
 }

@@ -20,6 +20,7 @@ mod options;
 mod picture;
 mod plot;
 mod previous;
+mod worker;
 mod yaml;
 
 // What nobody may ever meet: a secret where others can read it.

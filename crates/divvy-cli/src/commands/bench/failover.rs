@@ -74,6 +74,7 @@ fn measure(
         .enable_all()
         .build()
         .context("no threads")?;
+    runtime.block_on(check_empty(store, reach))?;
     let start = Start::measure(args, &runtime, store, reach)?;
     let opened = runtime
         .block_on(open_key_value(store, reach))
@@ -245,6 +246,19 @@ fn settled(args: &FailoverArgs, crew: &mut Crew, leads: bool) -> anyhow::Result<
 }
 
 /// Deletes what the run has written.
+/// Workers are killed, and everything is deleted in the end.
+async fn check_empty(store: &StoreUrl, reach: &StoreSettings) -> anyhow::Result<()> {
+    let opened = open_key_value(store, reach).await;
+    let opened = opened.with_context(|| store.to_string())?;
+    if opened.list(&Prefix::ALL).await?.is_empty() {
+        return Ok(());
+    }
+    let cluster = &reach.cluster;
+    Err(anyhow!(
+        "cluster '{cluster}': is in use; give one that nobody else has, or none"
+    ))
+}
+
 async fn clear(store: &dyn KeyValue) -> anyhow::Result<()> {
     for entry in store.list(&Prefix::ALL).await? {
         // Nobody else writes there any more.

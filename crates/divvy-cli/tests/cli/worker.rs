@@ -1,0 +1,85 @@
+//! `divvy worker` where nothing is to be coordinated.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::scratch::{Scratch, divvy};
+
+const SOON: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_store_that_is_not_reached_is_told_and_an_error() {
+    let scratch = Scratch::new();
+    scratch.file("soon.yaml", "preset: fast\nstartup_timeout: 500ms\n");
+    for store in ["nats://127.0.0.1:1", "redis://127.0.0.1:1"] {
+        let args = ["worker", "--store", store, "--partitions", "4"];
+        let run = scratch.run(args.into_iter().chain(["--config", "soon.yaml"]));
+        assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
+        let last = run.stderr.lines().last().unwrap_or_default();
+        let told = format!("divvy: connection to the store lost: {store}");
+        assert!(last.starts_with(&told), "{last}");
+    }
+}
+
+#[test]
+fn a_secret_that_is_missing_is_told_and_an_error() {
+    let line = "worker --store nats://127.0.0.1:1 --token-file missing --partitions 4";
+    let run = divvy(line);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("missing"), "{}", run.stderr);
+}
+
+#[test]
+fn a_span_for_coming_back_needs_coming_back() {
+    let line = "worker --store memory --partitions 4 --on-stop leave --return-within 5s";
+    divvy(line).refused(2, "--return-within needs --on-stop return");
+}
+
+#[test]
+fn settings_without_an_end_are_not_read_for_ever() {
+    let line = "worker --store memory --partitions 4 --config /dev/zero";
+    divvy(line).refused(1, "--config /dev/zero: has more than");
+}
+
+#[test]
+fn signals_are_heard_although_nobody_reads() {
+    let scratch = Scratch::new();
+    let mut command = scratch.command();
+    let line = "worker --store memory --preset fast --partitions 50 --tick 1ms";
+    let mut child = command
+        .args(line.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let unread = child.stdout.take().unwrap();
+    // How much a pipe holds depends on how it is filled.
+    let mut held = (0, Instant::now());
+    wait(&mut child, "the pipe is full", |_| {
+        let now = rustix::io::ioctl_fionread(&unread).unwrap();
+        if now != held.0 {
+            held = (now, Instant::now());
+        }
+        now > 10_000 && held.1.elapsed() > Duration::from_secs(1)
+    });
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    wait(&mut child, "it ends", |child| {
+        child.try_wait().unwrap().is_some()
+    });
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+/// Waits for something of a process, which does not outlive the wait in vain.
+fn wait(child: &mut Child, what: &str, mut is_so: impl FnMut(&mut Child) -> bool) {
+    let begun = Instant::now();
+    while !is_so(child) {
+        if begun.elapsed() > SOON {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("not within {SOON:?}: {what}");
+        }
+        std::thread::yield_now();
+    }
+}
