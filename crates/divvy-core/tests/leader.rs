@@ -226,9 +226,9 @@ fn a_store_that_stalls_for_everybody_moves_nothing() {
 }
 
 #[test]
-fn with_calm_a_store_that_stalls_for_six_seconds_interrupts_nothing() {
+fn with_calm_a_store_that_stalls_for_nine_seconds_interrupts_nothing() {
     let calm = LeaderSettings::calm();
-    let steps = 15;
+    let steps = 20;
     for step in 0..steps {
         let mut cluster = Cluster::settled(calm.clone(), 3, 12);
         cluster.run(calm.heartbeat_interval * step / steps);
@@ -236,7 +236,7 @@ fn with_calm_a_store_that_stalls_for_six_seconds_interrupts_nothing() {
         for node in 0..3 {
             cluster.nodes[node].is_cut = true;
         }
-        cluster.run(Duration::from_secs(6));
+        cluster.run(Duration::from_secs(9));
         for node in 0..3 {
             cluster.nodes[node].is_cut = false;
         }

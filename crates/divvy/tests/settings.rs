@@ -57,7 +57,7 @@ fn every_field_is_read_from_json() {
     );
     let read = read.unwrap();
     let leader = &read.leader;
-    assert_eq!(leader.heartbeat_ttl, Duration::from_secs(10));
+    assert_eq!(leader.heartbeat_ttl, Duration::from_secs(15));
     assert_eq!(leader.leader_lease, Duration::from_secs(4));
     assert_eq!(
         (leader.expected_workers, leader.overdue, leader.store_outage),

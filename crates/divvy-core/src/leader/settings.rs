@@ -16,6 +16,10 @@ pub const WORKER_IDS_MAX: u32 = 100_000;
 /// Longest prefix of stable ids, in bytes.
 pub const WORKER_ID_PREFIX_BYTES_MAX: usize = WORKER_NAME_BYTES_MAX - 11;
 
+/// How long an answer to a renewal is waited for at most, however long the
+/// lease is.
+const RENEWAL_TRY_MAX: Duration = Duration::from_secs(2);
+
 /// What happens to a hook that does not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overdue {
@@ -158,13 +162,13 @@ impl LeaderSettings {
         }
     }
 
-    /// For stores far away or under load: a lease of 10 s, and heartbeats that
-    /// leave 6 s to a replicated store that has to choose a leader.
+    /// For stores far away or under load: a lease of 15 s, and heartbeats that
+    /// leave 9 s to a replicated store that has to choose a leader.
     pub fn calm() -> Self {
         let ms = Duration::from_millis;
         Self {
-            heartbeat_interval: ms(1_500),
-            heartbeat_ttl: ms(10_000),
+            heartbeat_interval: ms(2_000),
+            heartbeat_ttl: ms(15_000),
             leader_lease: ms(5_000),
             ..Self::default()
         }
@@ -290,7 +294,8 @@ impl LeaderSettings {
     /// a store that stalls may swallow several, and one must come through
     /// before work has to stop.
     pub fn renewal_try(&self) -> Duration {
-        self.operation_timeout.min(self.heartbeat_ttl / 5)
+        let most = self.operation_timeout.min(RENEWAL_TRY_MAX);
+        most.min(self.heartbeat_ttl / 5)
     }
 
     /// How long the other writes that a lease depends on may take.
