@@ -1,7 +1,8 @@
 //! Beginning and ending: what a manager leaves behind, which is nothing.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,7 +10,7 @@ use divvy::manager::{
     ElectionAgent, HookError, LeaderSettings, Manager, ManagerError, NoHooks, PartitionSource,
     Settings, Shutdown, State, StaticSource,
 };
-use divvy::{Balanced, Partitions};
+use divvy::{Balanced, Partition, Partitions};
 use divvy_testbed::until;
 
 use crate::bed::{Bed, SOON};
@@ -160,6 +161,73 @@ pub(crate) async fn partitions_change_by_a_refresh(bed: Bed) {
     })
     .await;
     assert_eq!(owned(), 20, "the last good list stays");
+    for manager in managers {
+        manager.stop(Shutdown::Leave).await.unwrap();
+    }
+}
+
+/// Gives 40 partitions, of which some weigh more.
+#[derive(Clone, Default)]
+struct Weighing(Arc<Mutex<BTreeSet<String>>>);
+
+impl Weighing {
+    fn weight(&self, name: &str) -> i64 {
+        let is_heavy = self.0.lock().unwrap().contains(name);
+        if is_heavy { 5 } else { 1 }
+    }
+}
+
+#[async_trait]
+impl PartitionSource for Weighing {
+    async fn list_partitions(&self) -> Result<Partitions, HookError> {
+        let mut partitions = Vec::new();
+        for number in 0..40 {
+            let partition = Partition::shard("p", number)?;
+            let weight = self.weight(partition.as_str());
+            partitions.push(partition.with_weight(weight)?);
+        }
+        Ok(Partitions::new(partitions)?)
+    }
+}
+
+/// What one worker has becomes heavy: a part of it goes to the other, until
+/// both are inside the band of the default strategy.
+pub(crate) async fn loads_follow_the_weights_of_partitions(bed: Bed) {
+    let source = Weighing::default();
+    let mut managers = Vec::new();
+    for number in 0..2 {
+        let settings = Settings {
+            instance: Some(format!("host-{number}")),
+            ..bed.settings()
+        };
+        let builder = Manager::builder(bed.store(), source.clone());
+        managers.push(builder.settings(settings).start().await.unwrap());
+    }
+    let load = |manager: &Manager| {
+        let owned = manager.current_assignment();
+        let owned = owned.partitions.iter();
+        let weights = owned.map(|owned| source.weight(owned.partition.as_str()));
+        weights.sum::<i64>()
+    };
+    until(SOON, "both have some", async || {
+        managers.iter().all(|manager| load(manager) > 0)
+            && managers.iter().map(load).sum::<i64>() == 40
+    })
+    .await;
+    let busiest = managers.iter().max_by_key(|manager| load(manager)).unwrap();
+    let owned = busiest.current_assignment();
+    let names = owned.partitions.iter();
+    let names: BTreeSet<_> = names.map(|owned| owned.partition.to_string()).collect();
+    let all = 40 + 4 * names.len() as i64;
+    *source.0.lock().unwrap() = names;
+    // At most 1.3 times the mean of two, which is 13 of 20.
+    let is_inside = |manager: &Manager| load(manager) * 20 <= all * 13;
+    assert!(!is_inside(busiest));
+    managers[1].refresh_partitions().await.unwrap();
+    until(SOON, "both are inside the band", async || {
+        managers.iter().map(load).sum::<i64>() == all && managers.iter().all(is_inside)
+    })
+    .await;
     for manager in managers {
         manager.stop(Shutdown::Leave).await.unwrap();
     }

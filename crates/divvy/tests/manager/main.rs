@@ -5,6 +5,7 @@ mod fleet;
 mod hooks;
 mod life;
 mod membership;
+mod programs;
 mod scale;
 
 /// The same tests on every store, on all of them at once: they wait for leases
@@ -40,6 +41,8 @@ on_every_store! {
     life::a_cancelled_start_leaves_nothing,
     life::a_start_without_a_free_id_says_so,
     life::partitions_change_by_a_refresh,
+    membership::shares_follow_the_weights_of_workers,
+    life::loads_follow_the_weights_of_partitions,
     life::an_election_agent_decides_who_leads,
 }
 

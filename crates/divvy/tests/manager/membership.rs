@@ -92,6 +92,17 @@ pub(crate) async fn an_unhealthy_worker_is_drained(bed: Bed) {
     fleet.end().await;
 }
 
+/// A worker that says that it can take more gets more, and less again.
+pub(crate) async fn shares_follow_the_weights_of_workers(bed: Bed) {
+    let fleet = Fleet::settled(bed, 2, 40).await;
+    fleet.balanced().await;
+    for (weight, shares) in [(3.0, [30, 10]), (1.0, [20, 20])] {
+        fleet.views()[0].report_weight(weight).unwrap();
+        until(SOON, "shares follow", async || fleet.counts() == shares).await;
+    }
+    fleet.end().await;
+}
+
 /// The leader leaves: somebody else leads, and only its partitions move.
 pub(crate) async fn a_leaving_leader_takes_nothing_with_it(bed: Bed) {
     let mut fleet = Fleet::settled(bed, 4, 40).await;
