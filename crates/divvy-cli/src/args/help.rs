@@ -135,7 +135,8 @@ Measures what a cluster's speed depends on, on the machine and the servers that 
 
 pub(super) const BENCH_FAILOVER: &str = "\
 Starts workers as processes, kills followers and leaders in turn (SIGKILL), stops some in order, and \
-measures the time until everything that they had is started elsewhere. It also counts what must not \
+measures the time until everything that they had is started elsewhere. Before that, it starts \
+--start-workers at once, for the sizes and times of a start. It also counts what must not \
 be: starts that fail, partitions with two owners at once, stable ids held twice; and puts sizes and \
 times beside the bounds that they have to keep.
 
@@ -143,9 +144,9 @@ Workers write to a cluster of their own (or --cluster), whose keys are deleted a
 
 pub(super) const BENCH_FAILOVER_EXAMPLES: &str = "\
 Examples:
-  divvy bench failover --store file:./a.db --workers 2 --partitions 8 --kills 2
-  divvy bench failover --store file:./b.db --workers 2 --partitions 8 --kills 1 --json
-  DIVVY_STORE=file:./c.db divvy bench failover --workers 3 --partitions 8 --kills 1
+  divvy bench failover --store file:./a.db --workers 2 --kills 2 --start-workers 3
+  divvy bench failover --store file:./b.db --workers 2 --kills 1 --start-workers 2 --json
+  DIVVY_STORE=file:./c.db divvy bench failover --workers 3 --kills 1 --start-workers 2
 
 On servers:
   divvy bench failover --store nats://localhost:4222 --preset default --kills 20 --json
