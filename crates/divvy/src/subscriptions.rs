@@ -259,6 +259,7 @@ impl Subscriptions {
             acks: Default::default(),
             means,
             running: InFlight::new(shared.settings.mode),
+            in_hand: Default::default(),
             reconcile: Box::pin(tokio::time::sleep_until(Instant::now())),
         };
         let task = tokio::spawn(lane.run());

@@ -197,7 +197,8 @@ impl Inbox {
     /// until `deadline`.
     pub(super) async fn close(mut self, deadline: Instant) -> Vec<Message> {
         let mut left = Vec::new();
-        if self.subscriber.drain().await.is_err() {
+        // Without a connection nothing comes any more, and nothing can be said.
+        if self.jetstream.link.check_up().is_err() || self.subscriber.drain().await.is_err() {
             return left;
         }
         while let Ok(Some(message)) = timeout_at(deadline, self.subscriber.next()).await {

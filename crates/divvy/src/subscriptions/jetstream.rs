@@ -20,6 +20,10 @@ use crate::store::nats::link::Link;
 /// partitions do not flood the server.
 const ASKING_MAX: usize = 32;
 
+/// Consumers that a stream takes which is made here. Without a word, servers of
+/// 2.15 take 1000.
+const CONSUMERS_MAX: u32 = 100_000;
+
 /// The server, as far as streams and consumers go.
 pub(super) struct JetStream {
     pub(super) link: Link,
@@ -137,6 +141,7 @@ impl JetStream {
             "retention": retention.name(),
             "storage": "file",
             "num_replicas": replicas,
+            "max_consumers": CONSUMERS_MAX,
         });
         let subject = format!("$JS.API.STREAM.CREATE.{name}");
         let made = api::call(&self.link, self.deadline(), &subject, &config).await;
@@ -196,6 +201,19 @@ impl JetStream {
         );
         let request = json!({ "stream_name": stream, "action": action, "config": config });
         api::call(link, self.deadline(), &subject, &request).await
+    }
+
+    /// Why there is no consumer of this name.
+    pub(super) fn explained(&self, fault: Fault, name: &str) -> StoreError {
+        let what = format_args!("consumer '{name}'");
+        match fault.is_api(code::CONSUMERS_FULL) {
+            true => StoreError::unfit(format_args!(
+                "{what}: stream '{}' takes no more consumers: raise its max_consumers, which is \
+                 1000 on servers of 2.15 unless it is set, or choose fewer partitions",
+                self.stream
+            )),
+            false => fault.of_read(what),
+        }
     }
 
     /// Deletes a consumer; one that is gone already is fine.

@@ -1,5 +1,6 @@
 //! The messages of one partition, from its assignment to its revocation.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +18,7 @@ use super::health::{Gauges, count};
 use super::in_flight::InFlight;
 use super::inbox::{Inbox, Trouble};
 use super::message::Message;
-use super::policy::{Arrival, Ended, Standing, Verdict};
+use super::policy::{Arrival, Ended, Known, Standing, Verdict};
 use super::settings::Mode;
 use super::shared::Shared;
 use super::work::{Means, Work};
@@ -48,6 +49,8 @@ pub(super) struct Lane {
     pub(super) acks: Acks,
     pub(super) means: Arc<Means>,
     pub(super) running: InFlight,
+    /// The sequences of those.
+    pub(super) in_hand: BTreeSet<u64>,
     /// When the consumer is looked at next.
     pub(super) reconcile: Pin<Box<Sleep>>,
 }
@@ -77,8 +80,10 @@ impl Lane {
             };
             self.wrong(why);
             let delay = self.retry_delay(failures);
-            failures += 1;
-            self.rest(delay).await;
+            failures = match self.rest(delay).await {
+                true => 0,
+                false => failures + 1,
+            };
         }
         self.finish(None).await;
         self.memory
@@ -110,17 +115,24 @@ impl Lane {
         }
     }
 
-    /// Waits, while what runs goes on.
-    async fn rest(&mut self, delay: Duration) {
+    /// Waits, while what runs goes on; whether there is a new connection, with
+    /// which everything may be well again.
+    async fn rest(&mut self, delay: Duration) -> bool {
         let until = Instant::now() + delay;
+        let mut connection = self.shared.jetstream.link.events().report.subscribe();
         let mut stop = self.stop.clone();
         let grant = self.grant.clone();
         loop {
             tokio::select! {
-                () = asked_back(&mut stop) => return,
-                () = grant.ended() => return,
+                () = asked_back(&mut stop) => return false,
+                () = grant.ended() => return false,
                 Some(ended) = self.running.ended() => self.settle(ended).await,
-                () = tokio::time::sleep_until(until) => return,
+                changed = connection.changed() => match changed {
+                    Ok(()) if connection.borrow().up => return true,
+                    Ok(()) => {}
+                    Err(_closed) => return false,
+                },
+                () = tokio::time::sleep_until(until) => return false,
             }
         }
     }
@@ -152,9 +164,8 @@ impl Lane {
     async fn reconcile(&mut self) -> Result<(), StoreError> {
         self.look_later();
         let (jetstream, name) = (Arc::clone(&self.shared.jetstream), self.wanted.name.clone());
-        let what = || format!("consumer '{name}'");
         let found = jetstream.find(&name).await;
-        let found = found.map_err(|fault| fault.of_read(what()))?;
+        let found = found.map_err(|fault| jetstream.explained(fault, &name))?;
         if found.is_none() {
             self.look_at_stream().await?;
         }
@@ -177,7 +188,7 @@ impl Lane {
             },
             Repair::Refuse(why) => return Err(StoreError::unfit(why)),
         };
-        let repaired = repaired.map_err(|fault| fault.of_read(what()))?;
+        let repaired = repaired.map_err(|fault| jetstream.explained(fault, &name))?;
         if !is_first {
             count(&self.gauges.repaired);
             count(&self.shared.metrics.repaired);
@@ -262,22 +273,27 @@ impl Lane {
             count(&self.shared.metrics.redelivered);
         }
         self.repeat_doubtful().await;
-        let is_done = self.memory.done.holds(position);
+        let known = match self.memory.done.holds(position) {
+            true => Known::Done,
+            false if self.in_hand.contains(&position.sequence) => Known::InHand,
+            false => Known::New,
+        };
         let arrival = self
             .shared
             .policy
-            .arrived(position.deliveries, is_done, self.standing());
+            .arrived(position.deliveries, known, self.standing());
         match arrival {
             Arrival::Handle => self.begin(Arc::new(message)).await,
             Arrival::AcknowledgeAgain => self.shared.jetstream.say(&message, ACK.to_vec()).await,
             Arrival::DeadLetter(why) => self.dead_letter(&message, &why).await,
             Arrival::GiveBack => self.shared.jetstream.say(&message, NAK.to_vec()).await,
-            Arrival::Abandon => {}
+            Arrival::Ignore | Arrival::Abandon => {}
         }
     }
 
     async fn begin(&mut self, message: Arc<Message>) {
         self.gauges.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.in_hand.insert(message.sequence());
         let means = Arc::clone(&self.means);
         if let Some(handled) = self.running.begin(Work { means, message }).await {
             self.settle(Ok(handled)).await;
@@ -288,6 +304,7 @@ impl Lane {
         self.gauges.in_flight.fetch_sub(1, Ordering::Relaxed);
         // Handlers' panics are caught; else only a runtime that ends does this.
         let Ok((message, ended)) = ended else { return };
+        self.in_hand.remove(&message.sequence());
         if let Ended::Failed(why) | Ended::Poison(why) = &ended {
             count(&self.gauges.failed);
             count(&self.shared.metrics.failed);

@@ -68,7 +68,7 @@ pub(super) async fn ensure(
         let shared = Arc::clone(shared);
         making.spawn(async move {
             let made = shared.jetstream.create(&wanted, Begin::All).await;
-            made.map_err(|fault| fault.of_read(format_args!("consumer '{}'", wanted.name)))
+            made.map_err(|fault| shared.jetstream.explained(fault, &wanted.name))
         });
     }
     while let Some(made) = making.join_next().await {

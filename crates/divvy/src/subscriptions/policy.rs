@@ -27,12 +27,24 @@ pub(super) enum Standing {
     Over,
 }
 
+/// What this process knows of a message that has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// Nothing.
+    New,
+    /// It is being handled: the server has waited too long for a sign of it.
+    InHand,
+    /// It was handled: the server has not heard of that.
+    Done,
+}
+
 /// What to do with a message that has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Arrival {
     Handle,
-    /// It was handled already, and the server has not heard of it.
     AcknowledgeAgain,
+    /// What becomes of it is told once.
+    Ignore,
     DeadLetter(String),
     GiveBack,
     /// The server gives it to the next owner by itself.
@@ -72,10 +84,11 @@ impl Policy {
     }
 
     /// A message has come, for the `deliveries`-th time.
-    pub(super) fn arrived(&self, deliveries: u64, is_done: bool, standing: Standing) -> Arrival {
+    pub(super) fn arrived(&self, deliveries: u64, known: Known, standing: Standing) -> Arrival {
         match standing {
             Standing::Over => Arrival::Abandon,
-            _ if is_done => Arrival::AcknowledgeAgain,
+            _ if known == Known::Done => Arrival::AcknowledgeAgain,
+            _ if known == Known::InHand => Arrival::Ignore,
             Standing::Leaving => Arrival::GiveBack,
             // What is given back counts as given out, too: so it takes more
             // than `max_deliver`, but not for ever.
@@ -146,8 +159,8 @@ mod tests {
 
     #[test]
     fn a_message_that_takes_every_worker_with_it_does_not_block_for_ever() {
-        assert_eq!(policy().arrived(6, false, Owner), Arrival::Handle);
-        let dead = policy().arrived(7, false, Owner);
+        assert_eq!(policy().arrived(6, Known::New, Owner), Arrival::Handle);
+        let dead = policy().arrived(7, Known::New, Owner);
         assert!(matches!(dead, Arrival::DeadLetter(why) if why.contains("6 times")));
     }
 
@@ -159,18 +172,29 @@ mod tests {
                 Verdict::Acknowledge
             );
         }
-        assert_eq!(policy().arrived(2, true, Owner), Arrival::AcknowledgeAgain);
         assert_eq!(
-            policy().arrived(99, true, Leaving),
+            policy().arrived(2, Known::Done, Owner),
+            Arrival::AcknowledgeAgain
+        );
+        assert_eq!(
+            policy().arrived(99, Known::Done, Leaving),
             Arrival::AcknowledgeAgain
         );
     }
 
     #[test]
+    fn what_is_being_handled_is_not_begun_again() {
+        for standing in [Owner, Leaving] {
+            let arrival = policy().arrived(99, Known::InHand, standing);
+            assert_eq!(arrival, Arrival::Ignore);
+        }
+    }
+
+    #[test]
     fn who_leaves_gives_back_and_who_lost_its_grant_stays_silent() {
-        assert_eq!(policy().arrived(1, false, Leaving), Arrival::GiveBack);
+        assert_eq!(policy().arrived(1, Known::New, Leaving), Arrival::GiveBack);
         assert_eq!(policy().handled(Ended::Cut, 9, Leaving), Verdict::GiveBack);
-        assert_eq!(policy().arrived(1, false, Over), Arrival::Abandon);
+        assert_eq!(policy().arrived(1, Known::New, Over), Arrival::Abandon);
         for ended in [
             Ended::Failed("no".to_owned()),
             Ended::Poison("no".to_owned()),

@@ -33,9 +33,15 @@ impl Bed {
 
     pub(crate) async fn of(version: NatsVersion) -> Self {
         let server = NatsServer::start(version, NatsOptions::new()).await;
+        Self::with(server, "").await
+    }
+
+    /// On this server, with what stands before its address for a publisher.
+    pub(crate) async fn with(server: NatsServer, login: &str) -> Self {
+        let address = server.url().replace("//", &format!("//{login}"));
         let options = async_nats::ConnectOptions::new()
             .reconnect_delay_callback(|_| Duration::from_millis(20));
-        let client = options.connect(server.url()).await.unwrap();
+        let client = options.connect(address).await.unwrap();
         Self { server, client }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divvy::subscriptions::Retention;
-use divvy_testbed::until;
+use divvy_testbed::{NatsOptions, NatsServer, NatsVersion, until};
 use serde_json::json;
 
 use crate::bed::{Act, Bed, Ledger, RETENTIONS, SOON, grant, health, settings, shard, shards};
@@ -120,4 +120,32 @@ async fn one_that_never_comes_to_an_end_is_put_aside_at_last() {
         letters[0].contains("given out 2 times, and never came to an end"),
         "{letters:?}"
     );
+}
+
+/// A message as large as the server takes fits among the dead letters, too.
+#[tokio::test]
+async fn the_largest_message_can_be_put_aside() {
+    const LARGEST: usize = 4096;
+    let options = NatsOptions::new().max_payload(LARGEST);
+    let server = NatsServer::start(NatsVersion::Newest, options).await;
+    let bed = Bed::with(server, "").await;
+    let settings = settings(Retention::Workqueue);
+    let ledger = Ledger::new();
+    let subscriptions = bed
+        .open(&settings, ledger.handler(|_, _| Act::Poison))
+        .await;
+    let partition = shard(0);
+    let subject = settings.subject(&partition).unwrap();
+    let number = format!("{:0>LARGEST$}", 7);
+    let ack = bed.ask(&subject, &number).await;
+    assert!(ack["seq"].is_u64(), "{ack}");
+    subscriptions
+        .assign(&partition, grant(&partition, 1))
+        .await
+        .unwrap();
+    until(SOON, "it is put aside", async || {
+        health(&subscriptions, &partition).await.dead_lettered == 1
+    })
+    .await;
+    assert_eq!(bed.dead_letters(&settings).await, [number]);
 }

@@ -1,11 +1,12 @@
 //! What cannot work is refused, with what to do.
 
 use divvy::Partition;
+use divvy::store::{Credentials, Secret, SecretSource, StoreSettings};
 use divvy::subscriptions::{Retention, SubscriptionError, SubscriptionSettings, Subscriptions};
-use divvy_testbed::until;
+use divvy_testbed::{NatsOptions, NatsServer, NatsVersion, until};
 use serde_json::json;
 
-use crate::bed::{Act, Bed, Ledger, SOON, grant, health, settings, shard};
+use crate::bed::{Act, Bed, Ledger, SOON, grant, health, settings, shard, shards};
 
 async fn refusal(bed: &Bed, settings: SubscriptionSettings) -> String {
     let handler = Ledger::new().handler(|_, _| Act::Do);
@@ -102,4 +103,91 @@ async fn a_consumer_that_somebody_else_made_under_the_name_is_left_alone() {
     bed.api(&format!("CONSUMER.DELETE.orders.{name}"), json!({}))
         .await;
     ledger.until_done(1).await;
+}
+
+/// Servers of 2.15 take 1000 consumers of a stream that does not say more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_is_made_takes_thousands_of_consumers() {
+    for version in NatsVersion::SUPPORTED {
+        let (bed, settings) = (Bed::of(version).await, settings(Retention::Interest));
+        let handler = Ledger::new().handler(|_, _| Act::Do);
+        let subscriptions = bed.open(&settings, handler).await;
+        assert_eq!(subscriptions.ensure(&shards(1100)).await.unwrap(), 1100);
+        assert_eq!(subscriptions.ensure(&shards(1100)).await.unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_full_of_consumers_is_told_with_what_to_do() {
+    let (bed, settings) = (Bed::new().await, settings(Retention::Limits));
+    let config = json!({"name": "orders", "subjects": ["work.>"], "max_consumers": 2});
+    bed.api("STREAM.CREATE.orders", config).await;
+    let handler = Ledger::new().handler(|_, _| Act::Do);
+    let subscriptions = bed.open(&settings, handler).await;
+    let told = subscriptions
+        .ensure(&shards(3))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("stream 'orders' takes no more consumers: raise"),
+        "{told}"
+    );
+}
+
+/// The subjects that the guide names: what a worker has to be allowed.
+fn least_privilege() -> String {
+    let guide = include_str!("../../../../docs/operating.md");
+    let (_, rest) = guide.split_once("## Messages").unwrap();
+    let (_, rest) = rest.split_once("\n\"$JS.API.STREAM.INFO.STREAM\"").unwrap();
+    let (subjects, _) = rest.split_once("\n```").unwrap();
+    let subjects = format!("\"$JS.API.STREAM.INFO.STREAM\"{subjects}");
+    subjects
+        .replace("STREAM\"", "orders\"")
+        .replace(".STREAM.", ".orders.")
+        .replace("$JS.API.orders.", "$JS.API.STREAM.")
+        .replace("DEAD", "orders-dead")
+}
+
+/// Verifies that with the permissions of the guide, and no others, messages
+/// are consumed, put aside and handed on.
+#[tokio::test]
+async fn the_permissions_of_the_guide_are_enough() {
+    let allowed = least_privilege();
+    let users = format!(
+        "users: [
+            {{ user: admin, password: pw }}
+            {{ user: divvy, password: pw, permissions: {{
+                publish: {{ allow: [ {allowed} ] }}
+                subscribe: {{ allow: [ \"_INBOX.divvy.tests.>\" ] }} }} }}
+        ]"
+    );
+    let options = NatsOptions::new().authorization(&users);
+    let server = NatsServer::start(NatsVersion::Newest, options).await;
+    let bed = Bed::with(server, "admin:pw@").await;
+    let reach = StoreSettings {
+        credentials: Credentials {
+            user: Some("divvy".to_owned()),
+            password: Some(SecretSource::Given(Secret::new("pw"))),
+            ..Credentials::default()
+        },
+        ..bed.reach()
+    };
+    let (ledger, settings) = (Ledger::new(), settings(Retention::Workqueue));
+    let acts = |number, _| if number == 1 { Act::Poison } else { Act::Do };
+    let (url, handler) = (bed.url(), ledger.handler(acts));
+    let opened = Subscriptions::open(&url, &reach, settings.clone(), handler).await;
+    let subscriptions = opened.unwrap();
+    subscriptions.ensure(&shards(2)).await.unwrap();
+    let partition = shard(0);
+    for (token, numbers) in [(1, 0..5), (2, 5..10)] {
+        let grant = grant(&partition, token);
+        subscriptions.assign(&partition, grant).await.unwrap();
+        bed.publish(&settings, &partition, numbers).await;
+        ledger.until_done(if token == 1 { 4 } else { 9 }).await;
+        subscriptions.revoke(&partition).await;
+    }
+    assert_eq!(ledger.numbers()["p:0"], [0, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert_eq!(bed.dead_letters(&settings).await.len(), 1);
+    assert_eq!(subscriptions.prune(&shards(1)).await.unwrap(), 1);
 }

@@ -123,21 +123,29 @@ async fn live(place: &Place, args: &MessagesArgs) -> anyhow::Result<Figures> {
     for _ in 0..args.workers {
         troupe.join()?;
     }
-    let begun = Instant::now();
-    let is_enough = Arc::new(AtomicBool::new(!args.faults));
-    let publishing = Publishing {
+    let is_enough = Arc::new(AtomicBool::new(true));
+    let mut publishing = Publishing {
         client: place.client().await?,
         settings,
         partitions: place.partitions,
-        least: args.messages,
-        rate: Some(args.rate),
+        first: 0,
+        least: 1,
+        rate: None,
         is_enough: Arc::clone(&is_enough),
     };
+    // With the first message of every partition workers have started.
+    publishing.clone().run(Some(Arc::clone(&ledger))).await?;
+    faults::caught_up(&ledger).await?;
+    lock(&ledger).is_warm();
+    let begun = Instant::now();
+    is_enough.store(!args.faults, Ordering::Relaxed);
+    publishing.first = 1;
+    publishing.least = args.messages;
+    publishing.rate = Some(args.rate);
     let publishing = tokio::spawn(publishing.run(Some(Arc::clone(&ledger))));
     let mut happened = Happened::default();
     if args.faults {
         let restart = args.restart.as_deref();
-        faults::caught_up(&ledger).await?;
         let done = faults::run(&mut troupe, &ledger, args.rounds, args.lease, restart).await;
         is_enough.store(true, Ordering::Relaxed);
         happened = done?;

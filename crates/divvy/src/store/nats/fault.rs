@@ -11,6 +11,8 @@ pub(crate) mod code {
     pub(crate) const NO_PEERS: u64 = 10005;
     pub(crate) const CLUSTER_NOT_AVAILABLE: u64 = 10008;
     pub(crate) const CLUSTER_NOT_LEADER: u64 = 10009;
+    /// A stream takes no more consumers.
+    pub(crate) const CONSUMERS_FULL: u64 = 10026;
     pub(crate) const NO_MESSAGE: u64 = 10037;
     pub(crate) const NO_CONSUMER: u64 = 10014;
     pub(crate) const NAME_IN_USE: u64 = 10058;

@@ -105,7 +105,12 @@ impl Ledger {
         pages.all(|(page, count)| page.done.range(..count).count() == *count as usize)
     }
 
-    /// From publishing to the ledger, of every message.
+    /// What took its time so far does not count: workers had to start.
+    pub(super) fn is_warm(&mut self) {
+        self.latencies.clear();
+    }
+
+    /// From publishing to the ledger, of every message since then.
     pub(super) fn latencies(&self) -> Vec<Duration> {
         self.latencies.clone()
     }

@@ -2,7 +2,7 @@
 //! turns: what divvy adds.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -51,6 +51,7 @@ pub(super) async fn measure(place: &Place, messages: u32) -> anyhow::Result<Over
         client: client.clone(),
         settings: settings.clone(),
         partitions: place.partitions,
+        first: 0,
         least: messages,
         rate: None,
         is_enough: Arc::new(AtomicBool::new(true)),
@@ -82,43 +83,59 @@ pub(super) async fn measure(place: &Place, messages: u32) -> anyhow::Result<Over
     })
 }
 
-/// Counts messages, from the first to the last.
+/// Counts messages. The clock starts when the first message of every partition
+/// is there, and until then nobody goes on: how fast consumers begin is not
+/// compared, only how fast messages are handled.
 struct Count {
+    waiting: AtomicU32,
+    partitions: u32,
     seen: AtomicU64,
     total: u64,
+    is_open: AtomicBool,
     first: watch::Sender<Option<Instant>>,
     last: watch::Sender<Option<Instant>>,
 }
 
 impl Count {
-    fn new(total: u64) -> Arc<Self> {
+    fn new(partitions: u32, total: u64) -> Arc<Self> {
         Arc::new(Self {
+            waiting: AtomicU32::new(0),
+            partitions,
             seen: AtomicU64::new(0),
             total,
+            is_open: AtomicBool::new(false),
             first: watch::Sender::new(None),
             last: watch::Sender::new(None),
         })
     }
 
-    fn add(&self) {
-        let before = self.seen.fetch_add(1, Ordering::Relaxed);
-        if before == 0 {
-            self.first.send_replace(Some(Instant::now()));
+    async fn add(&self) {
+        if !self.is_open.load(Ordering::Acquire) {
+            self.begin().await;
         }
+        let before = self.seen.fetch_add(1, Ordering::Relaxed);
         if before + 1 == self.total {
             self.last.send_replace(Some(Instant::now()));
         }
     }
 
+    async fn begin(&self) {
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
+        if before + 1 == self.partitions {
+            self.first.send_replace(Some(Instant::now()));
+            self.is_open.store(true, Ordering::Release);
+        }
+        let mut first = self.first.subscribe();
+        let _open = first.wait_for(Option::is_some).await.is_ok();
+    }
+
     async fn took(&self) -> anyhow::Result<Duration> {
         let mut last = self.last.subscribe();
         let ended = timeout(PATIENCE, last.wait_for(Option::is_some)).await;
-        let last = ended.context("the backlog was not handled in time")??;
+        let last = *ended.context("the backlog was not handled in time")??;
         let first = *self.first.borrow();
-        Ok(last
-            .zip(first)
-            .map(|(last, first)| last - first)
-            .unwrap_or_default())
+        let took = last.zip(first).map(|(last, first)| last - first);
+        took.context("the backlog was never begun")
     }
 }
 
@@ -142,7 +159,7 @@ async fn plain_turn(
         let made = stream.create_consumer(config).await;
         consumers.push(made.map_err(|error| anyhow!("a plain consumer: {error}"))?);
     }
-    let count = Count::new(total);
+    let count = Count::new(place.partitions, total);
     let mut tasks = JoinSet::new();
     for consumer in consumers {
         let count = Arc::clone(&count);
@@ -155,7 +172,7 @@ async fn plain_turn(
                 .await;
             let Ok(mut messages) = messages else { return };
             while let Some(Ok(message)) = messages.next().await {
-                count.add();
+                count.add().await;
                 if message.ack().await.is_err() {
                     return;
                 }
@@ -173,7 +190,7 @@ async fn own_turn(
     settings: SubscriptionSettings,
     total: u64,
 ) -> anyhow::Result<Duration> {
-    let count = Count::new(total);
+    let count = Count::new(place.partitions, total);
     let handler = Counting(Arc::clone(&count));
     let subscriptions = Subscriptions::open(&place.url, &place.reach, settings, handler).await?;
     subscriptions.ensure(&place.all()?).await?;
@@ -207,7 +224,7 @@ struct Counting(Arc<Count>);
 #[async_trait]
 impl Handler for Counting {
     async fn handle(&self, _: &Message, _: &Partition, _: &Grant) -> Result<(), Failure> {
-        self.0.add();
+        self.0.add().await;
         Ok(())
     }
 }

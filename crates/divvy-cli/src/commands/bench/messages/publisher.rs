@@ -30,7 +30,9 @@ pub(super) struct Publishing {
     pub(super) client: Client,
     pub(super) settings: SubscriptionSettings,
     pub(super) partitions: u32,
-    /// Messages of each partition, at least.
+    /// The number of the first message of each partition.
+    pub(super) first: u32,
+    /// Messages of each partition, at least, with those before the first.
     pub(super) least: u32,
     /// Messages in a second; as fast as it goes without.
     pub(super) rate: Option<u32>,
@@ -61,7 +63,7 @@ impl Publishing {
         let gap = self
             .rate
             .map(|rate| Duration::from_secs_f64(f64::from(tasks) / f64::from(rate)));
-        let mut number = 0;
+        let mut number = self.first;
         while number < self.least || !self.is_enough.load(Ordering::Relaxed) {
             for partition in (first..self.partitions).step_by(tasks as usize) {
                 if let Some(gap) = gap {
