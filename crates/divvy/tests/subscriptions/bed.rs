@@ -33,15 +33,18 @@ impl Bed {
 
     pub(crate) async fn of(version: NatsVersion) -> Self {
         let server = NatsServer::start(version, NatsOptions::new()).await;
-        Self::with(server, "").await
+        Self::with(server, None).await
     }
 
-    /// On this server, with what stands before its address for a publisher.
-    pub(crate) async fn with(server: NatsServer, login: &str) -> Self {
-        let address = server.url().replace("//", &format!("//{login}"));
+    /// On this server, where a publisher may have to log in.
+    pub(crate) async fn with(server: NatsServer, login: Option<(&str, &str)>) -> Self {
         let options = async_nats::ConnectOptions::new()
             .reconnect_delay_callback(|_| Duration::from_millis(20));
-        let client = options.connect(address).await.unwrap();
+        let options = match login {
+            Some((user, password)) => options.user_and_password(user.into(), password.into()),
+            None => options,
+        };
+        let client = options.connect(server.url()).await.unwrap();
         Self { server, client }
     }
 

@@ -128,7 +128,7 @@ async fn the_largest_message_can_be_put_aside() {
     const LARGEST: usize = 4096;
     let options = NatsOptions::new().max_payload(LARGEST);
     let server = NatsServer::start(NatsVersion::Newest, options).await;
-    let bed = Bed::with(server, "").await;
+    let bed = Bed::with(server, None).await;
     let settings = settings(Retention::Workqueue);
     let ledger = Ledger::new();
     let subscriptions = bed
