@@ -131,7 +131,7 @@ impl Bench {
             },
             seed,
             external_election,
-            hooks_wait: seed % 2 == 0,
+            hooks_wait: seed.is_multiple_of(2),
             value_bytes_max: 1 << 16,
         };
         assert_eq!(setup.check(), Ok(()));

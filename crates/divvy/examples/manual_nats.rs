@@ -18,10 +18,13 @@ use futures_util::StreamExt;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+/// What tells a partition's reader to end, and its end.
+type Running = (oneshot::Sender<()>, JoinHandle<()>);
+
 struct Readings {
     client: Client,
     /// What runs, by partition: how to ask it to end, and how to wait for that.
-    running: Mutex<BTreeMap<String, (oneshot::Sender<()>, JoinHandle<()>)>>,
+    running: Mutex<BTreeMap<String, Running>>,
 }
 
 #[async_trait]

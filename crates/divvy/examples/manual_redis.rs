@@ -27,9 +27,12 @@ const BLOCK_MS: u32 = 200;
 /// Entries as Redis gives them: by stream, each an id with fields and values.
 type Entries = Option<Vec<(String, Vec<(String, Vec<String>)>)>>;
 
+/// What tells a partition's reader to end, and its end.
+type Running = (watch::Sender<bool>, JoinHandle<()>);
+
 struct Jobs {
     client: redis::Client,
-    running: Mutex<BTreeMap<String, (watch::Sender<bool>, JoinHandle<()>)>>,
+    running: Mutex<BTreeMap<String, Running>>,
 }
 
 #[async_trait]

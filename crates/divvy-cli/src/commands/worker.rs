@@ -113,7 +113,7 @@ async fn live(
     };
     let unread = async {
         if nobody_reads.await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     };
     let ended = async {

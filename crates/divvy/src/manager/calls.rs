@@ -20,6 +20,7 @@ use super::driver::Input;
 use super::error::ManagerError;
 use super::grant::{Authority, Grant};
 use super::hooks::{HookError, Hooks};
+use super::settings::Settings;
 use super::status::Status;
 
 /// Calls that wait for the ones before them; beyond, those that only tell are
@@ -55,6 +56,16 @@ pub(super) struct Limits {
     pub(super) concurrency: usize,
     pub(super) start: Duration,
     pub(super) stop: Duration,
+}
+
+impl Limits {
+    pub(super) fn of(settings: &Settings) -> Self {
+        Self {
+            concurrency: settings.hook_concurrency,
+            start: settings.leader.start_deadline,
+            stop: settings.leader.stop_deadline,
+        }
+    }
 }
 
 /// A call that waits for those before it.

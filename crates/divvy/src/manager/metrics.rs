@@ -123,7 +123,7 @@ impl Metrics {
         self.render_gauges(&mut page);
         self.render_counters(&mut page);
         self.render_labelled(&mut page);
-        page.text
+        page.into_text()
     }
 
     fn render_gauges(&self, page: &mut Page) {

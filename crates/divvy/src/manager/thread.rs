@@ -125,11 +125,7 @@ async fn drive(
     let (driver, inputs) = mpsc::channel(INPUTS_MAX);
     let mut settings = orders.settings.leader.clone();
     settings.store_forgets = store.forgets();
-    let limits = Limits {
-        concurrency: orders.settings.hook_concurrency,
-        start: settings.start_deadline,
-        stop: settings.stop_deadline,
-    };
+    let limits = Limits::of(&orders.settings);
     let setup = MemberSetup {
         settings: settings.clone(),
         instance: orders.instance,

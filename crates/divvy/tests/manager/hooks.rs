@@ -406,15 +406,15 @@ struct Chatty;
 #[async_trait]
 impl Hooks for Chatty {
     async fn state_changed(&self, _from: State, _to: State) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn leadership_changed(&self, _is_leader: bool) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn error(&self, _error: &ManagerError) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

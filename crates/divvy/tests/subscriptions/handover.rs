@@ -110,8 +110,8 @@ async fn a_thousand_hand_overs_repeat_nothing() {
     };
     let moving = async {
         let mut moving = tokio::task::JoinSet::new();
-        for partition in all.iter().cloned() {
-            let workers = workers.clone();
+        for partition in &all {
+            let (workers, partition) = (workers.clone(), partition.clone());
             moving.spawn(async move {
                 for turn in 0..MOVES {
                     let owner = &workers[turn as usize % workers.len()];

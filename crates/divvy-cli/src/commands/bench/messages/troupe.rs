@@ -84,7 +84,7 @@ impl Troupe {
     }
 
     /// Pauses a worker, which then goes on.
-    pub(super) async fn pause(&mut self, span: Duration) -> anyhow::Result<()> {
+    pub(super) async fn pause(&self, span: Duration) -> anyhow::Result<()> {
         let number = self.oldest()?;
         let from = divvy::manager::now();
         let child = self.workers[number]
