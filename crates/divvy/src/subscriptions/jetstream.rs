@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use async_nats::HeaderMap;
+use async_nats::{Client, HeaderMap, Subject};
 use divvy_core::store::StoreError;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -27,6 +27,8 @@ const CONSUMERS_MAX: u32 = 100_000;
 /// The server, as far as streams and consumers go.
 pub(super) struct JetStream {
     pub(super) link: Link,
+    /// For what nobody answers.
+    client: Client,
     pub(super) stream: String,
     pub(super) operation_timeout: Duration,
     asking: Semaphore,
@@ -48,6 +50,7 @@ pub(super) struct StreamConfig {
 impl JetStream {
     pub(super) fn new(link: Link, stream: &str, operation_timeout: Duration) -> Self {
         Self {
+            client: link.client(),
             link,
             stream: stream.to_owned(),
             operation_timeout,
@@ -251,7 +254,12 @@ impl JetStream {
     /// Tells the server what became of a message. What does not get there is
     /// as if the message was lost: it comes again.
     pub(super) async fn say(&self, message: &Message, words: Vec<u8>) {
-        let _unsent = self.link.publish(message.reply(), words).await;
+        self.say_to(message.reply(), words).await;
+    }
+
+    /// The same, by where the server listens for that.
+    pub(super) async fn say_to(&self, subject: Subject, words: Vec<u8>) {
+        let _unsent = self.client.publish(subject, words.into()).await;
     }
 
     /// Publishes, and waits until a stream has stored it.

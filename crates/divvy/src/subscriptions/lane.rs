@@ -378,9 +378,9 @@ impl Lane {
     /// On a new connection, acknowledgements are repeated that may have been
     /// lost with the old one.
     async fn repeat_doubtful(&mut self) {
-        let link = &self.shared.jetstream.link;
-        for subject in self.acks.doubtful(link.connects()) {
-            let _unsent = link.publish(subject, ACK.to_vec()).await;
+        let jetstream = &self.shared.jetstream;
+        for subject in self.acks.doubtful(jetstream.link.connects()) {
+            jetstream.say_to(subject, ACK.to_vec()).await;
         }
     }
 

@@ -77,10 +77,9 @@ impl Means {
                 ended = &mut work => return ended,
                 () = &mut cut => return Ended::Cut,
                 _ = signs.tick() => {
-                    let sign = self.jetstream.link.publish(message.reply(), IN_PROGRESS.to_vec());
                     // Without a connection the server learns nothing; what
                     // comes of that is the same as for a lost message.
-                    let _unsent = sign.await;
+                    self.jetstream.say(message, IN_PROGRESS.to_vec()).await;
                 }
             }
         }

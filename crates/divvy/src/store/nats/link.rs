@@ -10,7 +10,7 @@ use async_nats::connection::State;
 use async_nats::rustls;
 use async_nats::{
     Client, ConnectError, ConnectErrorKind, HeaderMap, Message, PublishError, ServerError,
-    ServerInfo, Subject, Subscriber,
+    ServerInfo, Subscriber,
 };
 use divvy_core::store::{StoreError, StoreErrorKind};
 use futures_util::StreamExt;
@@ -131,12 +131,6 @@ impl Link {
             publishing.await
         };
         sent.map_err(|error: PublishError| Fault::NotSent(error.kind().to_string()))
-    }
-
-    /// Publishes what nobody answers.
-    pub(crate) async fn publish(&self, subject: Subject, payload: Vec<u8>) -> Result<(), Fault> {
-        let sent = self.client.publish(subject, payload.into()).await;
-        sent.map_err(|error| Fault::NotSent(error.kind().to_string()))
     }
 
     /// Sends without any interest in the answer.
