@@ -1,6 +1,7 @@
 //! `divvy worker`: a member of a cluster as a process, which says what happens
 //! to it.
 
+mod ending;
 mod line;
 
 use std::fs::File;
@@ -18,12 +19,12 @@ use divvy::manager::{
 use divvy::store::StoreUrl;
 use divvy::{Partition, StrategySettings};
 use serde_json::{Value, json};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use self::ending::{Signals, how};
 use self::line::{line, micros};
-use crate::args::{OnStop, Preset, STORE_VARIABLE, WorkerArgs};
+use crate::args::{Preset, STORE_VARIABLE, WorkerArgs};
 use crate::failure::Failure;
 use crate::input;
 
@@ -31,8 +32,6 @@ use crate::input;
 const LINES_MAX: usize = 1 << 16;
 /// How long the last lines may take.
 const LAST_LINES: Duration = Duration::from_secs(2);
-/// For how long partitions are kept unless another span is given.
-const RETURN_WITHIN: Duration = Duration::from_secs(30);
 /// Largest file of settings.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
@@ -139,48 +138,10 @@ async fn live(
     }
 }
 
-/// The signals that end a worker.
-struct Signals {
-    term: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            term: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.interrupt.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
-    }
-}
-
 fn refused(error: ManagerError) -> Failure {
     match error {
         ManagerError::Invalid(invalid) => Failure::Usage(invalid.to_string()),
         error => Failure::Failed(error.into()),
-    }
-}
-
-fn how(args: &WorkerArgs, settings: &Settings) -> Result<Shutdown, Failure> {
-    match (args.on_stop, args.return_within) {
-        (Some(OnStop::Return), within) => Ok(Shutdown::Return {
-            within: within.unwrap_or(RETURN_WITHIN),
-        }),
-        (_, Some(_)) => Err(Failure::Usage(
-            "--return-within needs --on-stop return beside it".to_owned(),
-        )),
-        (Some(OnStop::Leave), None) => Ok(Shutdown::Leave),
-        (None, None) => Ok(settings.shutdown),
     }
 }
 
@@ -318,38 +279,6 @@ fn source(args: &WorkerArgs, settings: &Settings) -> Result<Arc<dyn PartitionSou
                 "--partitions is missing: give {forms}, or groups and shards_per_group in --config"
             );
             Err(Failure::Usage(text))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser as _;
-
-    use super::*;
-    use crate::args::{Args, Command};
-
-    #[test]
-    fn a_flag_says_how_to_stop_or_else_the_settings_do() {
-        let mut settings = Settings::fast();
-        settings.shutdown = Shutdown::Return {
-            within: Duration::from_secs(20),
-        };
-        let kept = |seconds| Shutdown::Return {
-            within: Duration::from_secs(seconds),
-        };
-        for (flags, expected) in [
-            ("", kept(20)),
-            ("--on-stop leave", Shutdown::Leave),
-            ("--on-stop return", kept(30)),
-            ("--on-stop return --return-within 5s", kept(5)),
-        ] {
-            let line = format!("divvy worker {flags}");
-            let args = Args::try_parse_from(line.split_whitespace()).expect("it is well-formed");
-            let Command::Worker(args) = args.command else {
-                panic!("another command");
-            };
-            assert_eq!(how(&args, &settings).ok(), Some(expected), "{flags}");
         }
     }
 }
