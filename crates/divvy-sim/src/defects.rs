@@ -8,7 +8,7 @@ use crate::trial::{Trial, defect_name};
 /// Seeds within which every defect must be caught, unless it is named below.
 const BOUND: u64 = 200;
 /// Defects that need a rare coincidence, and more seeds.
-const RARE: &[(Defect, u64)] = &[(Defect::IgnoreSeen, 5000)];
+const RARE: &[(Defect, u64)] = &[(Defect::IgnoreAmnesia, 2000), (Defect::IgnoreSeen, 5000)];
 
 /// All defects that can be planted.
 pub const DEFECTS: &[Defect] = Defect::ALL;

@@ -58,3 +58,8 @@ fn a_refresh_reaches_the_next_leader_too() {
 fn the_leader_that_an_agent_chose_renews_its_record() {
     holds(66, &[]);
 }
+
+#[test]
+fn who_is_back_gets_a_share_although_another_leader_handed_on_what_it_had() {
+    holds(8520, &[]);
+}

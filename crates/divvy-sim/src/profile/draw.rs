@@ -50,8 +50,8 @@ pub(super) fn profile(seed: u64) -> Profile {
     profile.value_bytes_max = dice.pick(&[4096, 32 * 1024, 512 * 1024]);
     let spans = match preset {
         Preset::Fast => (10, 30),
-        Preset::Default => (50, 140),
-        Preset::Calm => (70, 220),
+        Preset::Default => (45, 110),
+        Preset::Calm => (60, 150),
     };
     let span = dice.span(Duration::from_secs(spans.0), Duration::from_secs(spans.1));
     profile.faults_until = TrueTime::ZERO + span;

@@ -219,6 +219,11 @@ impl Member {
             return;
         };
         leading.is_outrun = is_outrun;
+        let is_other = |base: &SeenRoot| base.revision != seen.revision;
+        if leading.base_root().is_some_and(is_other) {
+            // Somebody else's: whether it is balanced is not known here.
+            leading.policy.unsettle();
+        }
         if version.epoch > leading.epoch {
             // Another leads as well. Whether it shall, the record `leader` or
             // the agent says before two of them wear out the store.
