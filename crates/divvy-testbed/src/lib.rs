@@ -22,6 +22,7 @@
 //! ```
 
 mod announce;
+mod at_once;
 mod certificates;
 mod connection;
 mod nats;
@@ -41,6 +42,7 @@ mod spawner;
 mod until;
 
 pub use announce::announce;
+pub use at_once::at_once;
 pub use certificates::{Certificates, Identity};
 pub use nats::NatsServer;
 pub use nats_cluster::NatsCluster;

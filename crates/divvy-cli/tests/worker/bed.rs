@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use divvy_testbed::{
-    NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer, Server,
+    NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer, Server, at_once,
 };
 use tempfile::TempDir;
 
@@ -31,27 +31,11 @@ pub(crate) enum Store {
     Nats,
 }
 
-/// Runs a test on these stores, on all at once, each with a runtime of its own.
-/// Whatever fails says where.
+/// Runs a test on these stores, on all at once.
 pub(crate) fn on_stores(stores: &[Store], scenario: impl AsyncFn(Bed) + Copy + Send + 'static) {
-    let run = |store: Store| {
-        let run = move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async { scenario(Bed::on(store).await).await });
-        };
-        (store, std::thread::spawn(run))
-    };
-    let running: Vec<_> = stores.iter().copied().map(run).collect();
-    // The panics themselves are printed above.
-    let failed = running.into_iter().filter_map(|(store, thread)| {
-        let ended = thread.join();
-        ended.is_err().then_some(store)
+    at_once(stores, async move |store| {
+        scenario(Bed::on(store).await).await;
     });
-    assert_eq!(failed.collect::<Vec<_>>(), []);
 }
 
 pub(crate) struct Bed {

@@ -6,27 +6,16 @@ use std::time::Duration;
 use divvy::manager::{Settings, StoreChoice};
 use divvy::store::{MemoryKeyValue, StoreSettings};
 use divvy_testbed::{
-    NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer,
+    NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer, at_once,
 };
 use tempfile::TempDir;
 
-/// Runs a test on every store, on all at once, each with a runtime of its own.
-/// Whatever fails says where.
+/// Runs a test on every store, on all at once.
 pub(crate) fn on_every_store(scenario: impl AsyncFn(Bed) + Copy + Send + 'static) {
-    let running = [Kind::Memory, Kind::File, Kind::Redis, Kind::Nats].map(|kind| {
-        let run = move || {
-            let runtime = tokio::runtime::Builder::new_multi_thread()
-                .worker_threads(2)
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async { scenario(Bed::new(kind).await).await });
-        };
-        (kind, std::thread::spawn(run))
+    let kinds = [Kind::Memory, Kind::File, Kind::Redis, Kind::Nats];
+    at_once(&kinds, async move |kind| {
+        scenario(Bed::new(kind).await).await;
     });
-    // The panics themselves are printed above.
-    let failed = running.map(|(kind, thread)| thread.join().is_err().then_some(kind));
-    assert_eq!(failed, [None; 4]);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
