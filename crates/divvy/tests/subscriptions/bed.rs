@@ -73,6 +73,19 @@ impl Bed {
         opened.await.unwrap()
     }
 
+    /// Opens, and owns the first partition.
+    pub(crate) async fn owning(
+        &self,
+        settings: &SubscriptionSettings,
+        handler: impl Handler,
+    ) -> (Subscriptions, Partition) {
+        let subscriptions = self.open(settings, handler).await;
+        let partition = shard(0);
+        let assigned = subscriptions.assign(&partition, grant(&partition, 1));
+        assigned.await.unwrap();
+        (subscriptions, partition)
+    }
+
     /// Publishes the numbers to the partition's subject, and waits until each
     /// is stored.
     pub(crate) async fn publish(

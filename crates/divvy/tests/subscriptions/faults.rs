@@ -5,7 +5,7 @@ use std::time::Duration;
 use divvy::subscriptions::{Retention, Subscriptions};
 use divvy_testbed::{Proxy, until};
 
-use crate::bed::{Act, Bed, Ledger, RETENTIONS, SOON, grant, settings, shard, shards};
+use crate::bed::{Act, Bed, Ledger, RETENTIONS, SOON, grant, settings, shards};
 
 /// Verifies that a restart in the midst of messages loses nothing and, for an
 /// owner that stays, repeats nothing: what the server has not heard is known
@@ -38,12 +38,7 @@ async fn a_restarted_server_loses_and_repeats_nothing() {
 async fn a_server_that_was_silent_is_asked_again() {
     let (bed, settings) = (Bed::new().await, settings(Retention::Limits));
     let ledger = Ledger::new();
-    let subscriptions = bed.open(&settings, ledger.handler(|_, _| Act::Do)).await;
-    let partition = shard(0);
-    subscriptions
-        .assign(&partition, grant(&partition, 1))
-        .await
-        .unwrap();
+    let (subscriptions, partition) = bed.owning(&settings, ledger.handler(|_, _| Act::Do)).await;
     bed.publish(&settings, &partition, 0..5).await;
     ledger.until_done(5).await;
     bed.server.pause();
@@ -99,12 +94,7 @@ async fn a_revocation_without_a_server_ends_in_time() {
     let (mut bed, mut settings) = (Bed::new().await, settings(Retention::Limits));
     settings.drain_timeout = Duration::from_millis(100);
     let ledger = Ledger::new();
-    let subscriptions = bed.open(&settings, ledger.handler(|_, _| Act::Do)).await;
-    let partition = shard(0);
-    subscriptions
-        .assign(&partition, grant(&partition, 1))
-        .await
-        .unwrap();
+    let (subscriptions, partition) = bed.owning(&settings, ledger.handler(|_, _| Act::Do)).await;
     bed.publish(&settings, &partition, 0..5).await;
     ledger.until_done(5).await;
     bed.server.kill();

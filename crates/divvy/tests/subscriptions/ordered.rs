@@ -107,12 +107,9 @@ async fn a_handler_may_take_longer_than_the_server_waits() {
     let (bed, mut settings) = (Bed::new().await, settings(Retention::Limits));
     settings.ack_wait = Duration::from_millis(600);
     let ledger = Ledger::new();
-    let subscriptions = bed.open(&settings, ledger.handler(|_, _| Act::Wait)).await;
-    let partition = shard(0);
-    subscriptions
-        .assign(&partition, grant(&partition, 1))
-        .await
-        .unwrap();
+    let (_subscriptions, partition) = bed
+        .owning(&settings, ledger.handler(|_, _| Act::Wait))
+        .await;
     bed.publish(&settings, &partition, 0..2).await;
     ledger.until_tried(1).await;
     let begun = Instant::now();

@@ -62,12 +62,7 @@ async fn edit(bed: &Bed, settings: &SubscriptionSettings, partition: &Partition,
 async fn an_edited_consumer_is_set_back() {
     let (bed, settings) = (Bed::new().await, settings(Retention::Limits));
     let ledger = Ledger::new();
-    let subscriptions = bed.open(&settings, ledger.handler(|_, _| Act::Do)).await;
-    let partition = shard(0);
-    subscriptions
-        .assign(&partition, grant(&partition, 1))
-        .await
-        .unwrap();
+    let (subscriptions, partition) = bed.owning(&settings, ledger.handler(|_, _| Act::Do)).await;
     bed.publish(&settings, &partition, 0..3).await;
     ledger.until_done(3).await;
     let before = bed.consumer(&settings, &partition).await["config"].clone();
@@ -103,12 +98,8 @@ async fn a_stream_that_is_deleted_is_made_again_and_read_from_its_beginning() {
         let (bed, mut settings) = (Bed::new().await, settings(Retention::Limits));
         settings.mode = mode;
         let ledger = Ledger::new();
-        let subscriptions = bed.open(&settings, ledger.handler(|_, _| Act::Do)).await;
-        let partition = shard(0);
-        subscriptions
-            .assign(&partition, grant(&partition, 1))
-            .await
-            .unwrap();
+        let (_subscriptions, partition) =
+            bed.owning(&settings, ledger.handler(|_, _| Act::Do)).await;
         bed.publish(&settings, &partition, 0..10).await;
         ledger.until_done(10).await;
         bed.api("STREAM.DELETE.orders", json!({})).await;
