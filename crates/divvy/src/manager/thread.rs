@@ -198,7 +198,8 @@ async fn open(
     // It says why before the time is over.
     settings.connect_timeout = settings.connect_timeout.min(limit * 3 / 4);
     let opening = async {
-        for tries in 0.. {
+        let mut tries = 0;
+        loop {
             let error = match open_key_value(url, &settings).await {
                 Ok(store) => return Ok(store),
                 Err(error) if error.kind() == StoreErrorKind::Unavailable => error,
@@ -210,8 +211,8 @@ async fn open(
             tracing::warn!("{error}; trying again");
             last.set(Some(error));
             sleep(retry.delay(tries)).await;
+            tries += 1;
         }
-        unreachable!("it is tried until it is enough")
     };
     tokio::select! {
         opened = timeout(limit, opening) => opened.unwrap_or_else(|_elapsed| {

@@ -2,8 +2,6 @@
 //! at the very revision that was watched. That proves that no later renewal
 //! exists, and none can be written any more.
 
-use std::time::Duration;
-
 use super::Member;
 use super::keys::Keys;
 use super::observation::News;
@@ -173,7 +171,7 @@ impl Member {
 
     /// A record was read, or shown by a watch.
     pub(super) fn worker_seen(&mut self, entry: &Entry) {
-        let lease = self.cluster_lease();
+        let lease = self.lease_max;
         match self.observation.see(entry, self.clock.now, lease) {
             News::None => {}
             News::Impossible => self.store_forgot("a revision of a record came twice"),
@@ -189,7 +187,7 @@ impl Member {
 
     /// All records were listed, as they were at some time after it was asked.
     pub(super) fn workers_listed(&mut self, entries: &[Entry]) {
-        let lease = self.cluster_lease();
+        let lease = self.lease_max;
         let mut is_other = false;
         for entry in entries {
             match self.observation.see(entry, self.clock.now, lease) {
@@ -215,13 +213,6 @@ impl Member {
             self.claim.has_looked = true;
             self.choose_id();
         }
-    }
-
-    /// The longest lease that somebody in this cluster may work by.
-    fn cluster_lease(&self) -> Duration {
-        let newest = self.view.newest.as_ref();
-        let root = newest.map_or(Duration::ZERO, |seen| seen.committed.root.lease);
-        root.max(self.lease_max)
     }
 
     fn worker_news(&mut self, key: &Key, news: News) {
