@@ -242,6 +242,7 @@ impl Bench {
         if failed {
             self.running.remove(&name);
         }
+        self.tell(Event::HookBegun(id));
         self.tell(Event::HookEnded(id, end));
     }
 
