@@ -30,7 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// What the streams of this measurement are called.
 pub(super) const KIND: &str = "backlog";
 
-/// Messages in a second, by the median turn of each.
+/// Messages in a second, by the median turn of each; and the median of what
+/// pairs of turns compare to.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Overhead {
     pub(super) per_second: f64,
@@ -63,24 +64,37 @@ pub(super) async fn measure(place: &Place, messages: u32) -> anyhow::Result<Over
     for turn in 0..TURNS {
         let stream = context.get_stream(&settings.stream).await;
         let stream = stream.map_err(|error| anyhow!("the backlog's stream: {error}"))?;
-        plain.push(plain_turn(place, &settings, &stream, total).await?);
-        let settings = SubscriptionSettings {
+        let own_settings = SubscriptionSettings {
             name: format!("own-{turn}"),
             ..settings.clone()
         };
-        own.push(own_turn(place, settings, total).await?);
-        clear(&stream).await?;
+        // Each comes first as often as the other, and neither finds what the
+        // other left.
+        for is_own in [turn % 2 == 0, turn % 2 == 1] {
+            match is_own {
+                true => own.push(own_turn(place, own_settings.clone(), total).await?),
+                false => plain.push(plain_turn(place, &settings, &stream, total).await?),
+            }
+            clear(&stream).await?;
+        }
     }
-    let rate = |times: &mut Vec<Duration>| {
-        times.sort_unstable();
-        total as f64 / times[TURNS / 2].as_secs_f64()
-    };
-    let (per_second, plain_per_second) = (rate(&mut own), rate(&mut plain));
+    // Of two that come one after the other, a machine that is busy for a while
+    // slows both.
+    let pairs = own.iter().zip(&plain);
+    let ratios = pairs.map(|(own, plain)| own.as_secs_f64() / plain.as_secs_f64());
+    let rate =
+        |times: Vec<Duration>| total as f64 / median(times.iter().map(Duration::as_secs_f64));
     Ok(Overhead {
-        per_second,
-        plain_per_second,
-        ratio: plain_per_second / per_second,
+        ratio: median(ratios),
+        per_second: rate(own),
+        plain_per_second: rate(plain),
     })
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Counts messages. The clock starts when the first message of every partition
@@ -205,7 +219,7 @@ async fn own_turn(
     took
 }
 
-/// Deletes the consumers of both, so that none weighs on the next turn.
+/// Deletes all consumers, so that none weighs on the next turn.
 async fn clear(stream: &Stream) -> anyhow::Result<()> {
     let mut names = Vec::new();
     let mut listing = stream.consumer_names();
