@@ -160,25 +160,7 @@ impl StoreUrl {
             "rediss" | "valkeys" => (StoreKind::Redis, true),
             _ => return Err(refused(text, KNOWN)),
         };
-        let is_socket = url.scheme() == "redis+unix";
-        let has_path = !matches!(url.path(), "" | "/");
-        let has_host = !url.host_str().unwrap_or_default().is_empty();
-        if has_host == is_socket || (is_socket && !has_path) {
-            let rule = if is_socket {
-                "needs a path, as in redis+unix:///run/redis.sock"
-            } else {
-                "needs a host"
-            };
-            return Err(refused(text, rule));
-        }
-        if url.fragment().is_some() {
-            return Err(refused(text, "must not have a fragment"));
-        }
-        if url.query_pairs().any(|(name, _)| name != "db") {
-            // Some write passwords there, so it is not repeated.
-            let bare = text.split_once('?').map_or(text, |(bare, _)| bare);
-            return Err(refused(bare, "must not have parameters beside ?db="));
-        }
+        check_parts(&url, text, kind)?;
         let decoded = |part: &str| {
             let plain = percent_encoding::percent_decode_str(part).decode_utf8();
             plain
@@ -206,6 +188,43 @@ impl StoreUrl {
 
 const KNOWN: &str = "must be memory, file:PATH, nats://HOST, tls://HOST, redis://HOST, \
                      rediss://HOST or redis+unix://PATH";
+
+/// Refuses what is missing in an address, and what nobody would read.
+fn check_parts(url: &::url::Url, text: &str, kind: StoreKind) -> Result<(), Invalid> {
+    let is_socket = url.scheme() == "redis+unix";
+    // A slash in a password ends the host, and the rest of it would be shown
+    // as a path.
+    if !is_socket && url[::url::Position::AfterPort..].contains('@') {
+        let rule = "has an '@' behind its host: in a login, write / as %2F, ? as %3F and # as %23";
+        return Err(refused(text, rule));
+    }
+    let has_path = !matches!(url.path(), "" | "/");
+    let has_host = !url.host_str().unwrap_or_default().is_empty();
+    if has_host == is_socket || (is_socket && !has_path) {
+        let rule = if is_socket {
+            "needs a path, as in redis+unix:///run/redis.sock"
+        } else {
+            "needs a host"
+        };
+        return Err(refused(text, rule));
+    }
+    if url.fragment().is_some() {
+        return Err(refused(text, "must not have a fragment"));
+    }
+    // Some write passwords into parameters, so they are not repeated.
+    let bare = text.split_once('?').map_or(text, |(bare, _)| bare);
+    if kind == StoreKind::Nats && url.query().is_some() {
+        return Err(refused(bare, "must not have parameters"));
+    }
+    if url.query_pairs().any(|(name, _)| name != "db") {
+        return Err(refused(bare, "must not have parameters beside ?db="));
+    }
+    if kind == StoreKind::Nats && has_path {
+        let server = &url[..::url::Position::BeforePath];
+        return Err(refused(server, "must not have a path"));
+    }
+    Ok(())
+}
 
 /// An error that shows only the host: where a host was forgotten, what is taken
 /// for a port is a password.
@@ -289,6 +308,8 @@ mod tests {
             ("redis+unix://", "needs a path"),
             ("redis+unix:///", "needs a path"),
             ("redis+unix://h/run/r.sock", "needs a path"),
+            ("nats://h/path", "'nats://h': must not have a path"),
+            ("nats://h?db=2", "'nats://h': must not have parameters"),
             ("nats://a b", "must be memory"),
             ("", "must be memory"),
         ] {
@@ -323,6 +344,13 @@ mod tests {
             "redis://u:can:canary",
             "nats://u:canary,x@h",
             "nats://u:x,canary:y",
+            "redis://u:12/canary@h",
+            "redis://u:12/canary?x@h",
+            "rediss://canary/x@h:6379/2",
+            "nats://u:9/canary@h",
+            "nats://canary/x@h:4222",
+            "nats://u:9/canary,x@h",
+            "nats://h?token=canary",
         ] {
             let error = text.parse::<StoreUrl>().unwrap_err();
             assert!(!format!("{error} {error:?}").contains("canary"), "{error}");
