@@ -47,6 +47,7 @@ mod entries;
 mod failure;
 mod leases;
 mod log;
+mod pairing;
 mod place;
 mod queue;
 mod schema;

@@ -174,3 +174,28 @@ async fn lost_locks_cost_neither_data_nor_watches() {
     .await;
     assert_eq!(two.incarnation().await.unwrap(), before);
 }
+
+/// Verifies what SQLite alone would get wrong: it takes a log for that of
+/// whatever database it lies beside.
+#[tokio::test]
+async fn a_file_in_the_place_of_another_is_not_mixed_with_that_one_s_log() {
+    let scratch = Scratch::new();
+    let (store, other) = (scratch.open().await, scratch.open().await);
+    create(&store, "kept", b"1").await;
+    let backup = scratch.directory().join("backup.db");
+    let direct = rusqlite::Connection::open(scratch.database()).unwrap();
+    let name = backup.to_str().unwrap();
+    direct.execute("VACUUM INTO ?", [name]).unwrap();
+    drop(direct);
+    create(&store, "later", b"2").await;
+    let before = store.incarnation().await.unwrap();
+    fs::rename(&backup, scratch.database()).unwrap();
+    for store in [&store, &other, &scratch.open().await] {
+        let kept = store.get(&key("kept")).await.unwrap().unwrap();
+        assert_eq!(*kept.value, *b"1");
+        assert_eq!(store.get(&key("later")).await.unwrap(), None);
+        assert_ne!(store.incarnation().await.unwrap(), before);
+    }
+    create(&other, "anew", b"3").await;
+    assert!(store.get(&key("anew")).await.unwrap().is_some());
+}

@@ -1,8 +1,6 @@
 //! One thread's way to the database.
 
 use std::cell::Cell;
-use std::fs;
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,8 +12,8 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::failure::{Step, failure, system_failure};
 use super::log::Writing;
 use super::place::{Identity, Missing, Place};
-use super::schema;
 use super::turn::Turns;
+use super::{pairing, schema};
 
 /// Statements that a connection keeps prepared.
 const STATEMENTS_KEPT: usize = 64;
@@ -177,8 +175,9 @@ impl Open {
         let turn = turns
             .take()
             .map_err(|error| system_failure(&place, "queue for it", error))?;
-        remove_leftovers(&place)?;
+        pairing::remove_foreign_log(&place, turns.notes())?;
         let connection = connect(&place, busy_max, missing)?;
+        pairing::note(&place, turns.notes());
         let identity = place.identity();
         drop(turn);
         Ok(Self {
@@ -238,24 +237,6 @@ fn connect(place: &Place, busy_max: Duration, missing: Missing) -> Result<Connec
     }));
     schema::prepare(&mut connection, place)?;
     Ok(connection)
-}
-
-/// Removes what a deleted database has left beside it: a log and shared memory
-/// that are in use by those who still have it open.
-fn remove_leftovers(place: &Place) -> Result<(), StoreError> {
-    if place.has_database() {
-        return Ok(());
-    }
-    for ending in ["-wal", "-shm"] {
-        match fs::remove_file(place.beside(ending)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                let what = format!("remove the old {ending} file beside it");
-                return Err(system_failure(place, &what, error));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

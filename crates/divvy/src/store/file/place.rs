@@ -139,12 +139,12 @@ impl Place {
 
     /// What tells this database file from a copy of it.
     pub(super) fn home(&self) -> io::Result<String> {
-        let about = fs::metadata(&self.database)?;
-        let born = about.created().ok().and_then(|at| {
-            let since = at.duration_since(std::time::UNIX_EPOCH).ok()?;
-            Some(since.as_nanos())
-        });
-        Ok(format!("{} {}", about.ino(), born.unwrap_or_default()))
+        home(&self.database)
+    }
+
+    /// What tells a file beside it from a copy of that.
+    pub(super) fn home_beside(&self, ending: &str) -> io::Result<String> {
+        home(&self.beside(ending))
     }
 
     /// The process that holds the lock on a file of our own, if the kernel
@@ -180,7 +180,8 @@ pub(super) enum Missing {
     Refuse,
 }
 
-/// The file whose lock is held by who writes next.
+/// The file whose lock is held by who writes next, and in which it is noted
+/// which log is the database's.
 pub(super) const NEXT_ENDING: &str = "-next";
 /// The file whose lock is held by who writes, and which is touched when
 /// something has changed.
@@ -209,6 +210,15 @@ impl Inode {
             number: about.ino(),
         }
     }
+}
+
+fn home(path: &Path) -> io::Result<String> {
+    let about = fs::metadata(path)?;
+    let born = about.created().ok().and_then(|at| {
+        let since = at.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(since.as_nanos())
+    });
+    Ok(format!("{} {}", about.ino(), born.unwrap_or_default()))
 }
 
 fn shown(path: &Path) -> String {

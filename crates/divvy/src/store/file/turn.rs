@@ -42,6 +42,11 @@ impl Turns {
         })
     }
 
+    /// The file for notes, which are read and written in our turn.
+    pub(super) const fn notes(&self) -> &File {
+        &self.next
+    }
+
     /// Waits for our turn, without bound: a process that is stopped in its own
     /// turn keeps everyone waiting until it goes on or ends.
     pub(super) fn take(&self) -> io::Result<Turn<'_>> {
