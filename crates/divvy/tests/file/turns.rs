@@ -1,6 +1,6 @@
 //! Waiting for one's turn, and not for ever.
 
-use divvy::store::{Expected, KeyValue, Leases, StoreErrorKind, Tenure};
+use divvy::store::{Expected, KeyValue, Leases, StoreErrorKind, StoreSettings, Tenure};
 use divvy_testbed::until;
 
 use crate::part::Part;
@@ -76,6 +76,38 @@ async fn queued(part: &Part) {
         let locks = std::fs::read_to_string("/proc/locks").unwrap();
         let mut lines = locks.lines().skip_while(|line| !line.contains(&holder));
         lines.nth(1).is_some_and(|next| next.contains("->"))
+    })
+    .await;
+}
+
+/// Verifies the same of a process that stands still while it copies the log:
+/// the others go on until the log is long, and then say who keeps it so.
+#[tokio::test]
+async fn a_process_stopped_while_it_copies_the_log_is_named() {
+    let scratch = Scratch::new();
+    let settings = StoreSettings {
+        connect_timeout: SOON,
+        ..hasty()
+    };
+    let store = open(&scratch.database(), &settings).await.unwrap();
+    let mut options = std::fs::OpenOptions::new();
+    let copying = options.write(true).create(true).truncate(false);
+    let copying = copying.open(scratch.beside("-copy")).unwrap();
+    copying.lock().unwrap();
+    let value = vec![7; store.value_bytes_max()];
+    let named = format!("process {} copies", std::process::id());
+    let mut number = 0;
+    until(SOON, "the log is long, and it is said why", async || {
+        number += 1;
+        let (name, absent) = (key(&format!("k{number}")), Expected::Absent);
+        let written = store.compare_and_set(&name, absent, &value).await;
+        written.is_err_and(|error| error.to_string().contains(&named))
+    })
+    .await;
+    copying.unlock().unwrap();
+    until(SOON, "it goes on", async || {
+        let mine = [claim(1, 7)];
+        store.renew(&worker("w"), &mine, SOON).await.is_ok()
     })
     .await;
 }

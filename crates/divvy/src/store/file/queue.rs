@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::database::Database;
 use super::log::Writing;
-use super::place::{Place, TURN_ENDING};
+use super::place::{COPY_ENDING, Place, TURN_ENDING};
 
 /// Operations that wait for a thread; further ones wait for room.
 const WAITING_MAX: usize = 256;
@@ -109,15 +109,19 @@ impl Queue {
 
     fn never_had_its_turn(&self) -> StoreError {
         let place = &self.place;
-        match place.lock_holder(TURN_ENDING) {
-            Some(process) => StoreError::unavailable(format_args!(
-                "store '{place}' did not come to this in time; it is process {process}'s turn: \
-                 if that is stopped, resume or end it"
-            )),
-            None => StoreError::unavailable(format_args!(
-                "store '{place}' did not come to this in time"
-            )),
+        let late = format_args!("store '{place}' did not come to this in time");
+        if let Some(process) = place.lock_holder(TURN_ENDING) {
+            return StoreError::unavailable(format_args!(
+                "{late}; it is process {process}'s turn: if that is stopped, resume or end it"
+            ));
         }
+        // A long log makes writers wait for its copy.
+        if let Some(process) = place.lock_holder(COPY_ENDING) {
+            return StoreError::unavailable(format_args!(
+                "{late}; process {process} copies its log: if that is stopped, resume or end it"
+            ));
+        }
+        StoreError::unavailable(late)
     }
 }
 
