@@ -121,6 +121,17 @@ async fn watch_that_lost_its_connection_sees_what_it_missed() {
     until_seen(&mut watch, "a", b"missed").await;
 }
 
+/// The other connection may have led to another server since.
+#[tokio::test]
+async fn watch_lists_again_also_when_only_the_other_connection_was_lost() {
+    let server = plain().await;
+    let store = key_value(&server.url()).await;
+    let mut watch = store.watch(&Prefix::ALL).await.unwrap();
+    assert_eq!(next(&mut watch).await, Notice::Current);
+    Raw::of(&server).say(&["CLIENT", "KILL", "TYPE", "normal"]);
+    assert_eq!(next(&mut watch).await, Notice::Current);
+}
+
 #[tokio::test]
 async fn notices_say_that_some_may_have_been_missed_and_go_on() {
     let server = plain().await;

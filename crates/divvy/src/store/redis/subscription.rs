@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::endpoint::Endpoint;
 use super::link::{Carried, Link, Timing};
 use super::reply;
+use crate::store::connection::Connection;
 
 /// What is heard.
 pub(super) enum Heard<'a> {
@@ -69,6 +70,7 @@ impl Subscription {
             channels,
             listener: Arc::new(listener),
             state: sender,
+            other: link.connection(),
         };
         Self {
             state,
@@ -101,13 +103,16 @@ struct Subscriber {
     channels: Vec<String>,
     listener: Listener,
     state: watch::Sender<State>,
+    /// The link's own connection.
+    other: watch::Receiver<Connection>,
 }
 
 impl Subscriber {
-    async fn run(self) {
+    async fn run(mut self) {
         let mut backoff = self.timing.backoff();
         let mut first = true;
         loop {
+            let connects = self.other.borrow_and_update().connects;
             let error = match self.subscribed().await {
                 Ok(mut carried) => {
                     backoff.reset();
@@ -116,7 +121,15 @@ impl Subscriber {
                     }
                     first = false;
                     self.state.send_replace(State::Listening);
-                    StoreError::unavailable(carried.lost(&self.timing).await)
+                    let moved = async {
+                        let moving = self.other.wait_for(|other| other.connects != connects);
+                        moving.await.is_ok()
+                    };
+                    StoreError::unavailable(tokio::select! {
+                        reason = carried.lost(&self.timing) => reason,
+                        // The address may lead to another server by now.
+                        _ = moved => "the other connection was made anew".to_owned(),
+                    })
                 }
                 Err(error) => error,
             };
