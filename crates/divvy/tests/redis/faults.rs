@@ -248,6 +248,30 @@ async fn server_that_came_back_unfit_says_so_until_it_is_mended() {
 }
 
 #[tokio::test]
+async fn server_that_becomes_unfit_while_in_use_is_noticed() {
+    let server = plain().await;
+    let settings = StoreSettings {
+        ping_interval: Duration::from_millis(100),
+        ..settings()
+    };
+    let store = try_leases(&server.url(), &settings).await.unwrap();
+    let mut raw = Raw::of(&server);
+    raw.say(&["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"]);
+    until(SOON, "the policy is found out", async || {
+        let error = store.members().await.err();
+        error.is_some_and(|error| {
+            error.kind() == StoreErrorKind::Unfit && error.to_string().contains("volatile-ttl")
+        })
+    })
+    .await;
+    raw.say(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    until(SOON, "it will do again", async || {
+        store.members().await.is_ok()
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn nothing_is_left_running_when_a_store_is_dropped() {
     let server = plain().await;
     let mut raw = Raw::of(&server);

@@ -29,6 +29,9 @@ const RETRY_FIRST: Duration = Duration::from_millis(50);
 /// use up all.
 const TRY_MAX: Duration = Duration::from_secs(5);
 
+/// After so many pings the server is asked again whether it will do.
+const LOOK_PINGS: u32 = 5;
+
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timing {
@@ -145,6 +148,21 @@ impl Carried {
                     return format!("the server did not answer a ping for {:?}", timing.ping);
                 }
             }
+        }
+    }
+}
+
+/// Waits until the server says that it will not do any more. Who has set it
+/// otherwise while it runs has not cut the connection.
+async fn unfit(mut connection: MultiplexedConnection, every: Duration) -> StoreError {
+    loop {
+        sleep(every).await;
+        let asked = timeout(every, Server::ask(&mut connection)).await;
+        // One that does not answer is noticed by its silence.
+        if let Ok(Ok(server)) = asked
+            && let Err(error) = server.check().and_then(|()| server.check_writable())
+        {
+            return error;
         }
     }
 }
@@ -339,7 +357,11 @@ impl Call {
 /// Keeps the connection up for as long as anybody uses it.
 async fn keep(shared: Arc<Shared>, mut carried: Carried) {
     loop {
-        let reason = carried.lost(&shared.timing).await;
+        let looking = unfit(carried.connection.clone(), shared.timing.ping * LOOK_PINGS);
+        let reason = tokio::select! {
+            reason = carried.lost(&shared.timing) => reason,
+            error = looking => error.to_string(),
+        };
         drop(carried);
         let down = StoreError::unavailable(format_args!("{}: {reason}", shared.endpoint));
         *locked(&shared.state) = State::Down(down);
