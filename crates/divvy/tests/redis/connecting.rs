@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use crate::bed::{
     assert_refused, impatient, leases, plain, redis, refusal, settings, try_leases, with_login,
 };
+use crate::raw::Raw;
 
 #[tokio::test]
 async fn store_describes_its_server() {
@@ -220,4 +221,17 @@ async fn full_house_is_unavailable_until_somebody_leaves() {
     RedisLeases::open(&server.url().parse().unwrap(), &patient)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn opening_ends_in_time_also_on_a_server_that_holds_back_writes() {
+    let server = plain().await;
+    Raw::of(&server).say(&["CLIENT", "PAUSE", "60000", "WRITE"]);
+    let settings = StoreSettings {
+        connect_timeout: Duration::from_millis(500),
+        operation_timeout: Duration::from_secs(20),
+        ..settings()
+    };
+    let error = refusal(&server.url(), &settings).await;
+    assert_refused(&error, StoreErrorKind::Unavailable, &["does not answer"]);
 }

@@ -1,6 +1,7 @@
 //! Which life of a server's data this is.
 
 use divvy_core::store::{Incarnation, StoreError};
+use tokio::time::{Instant, timeout_at};
 
 use super::failure::Nature;
 use super::layout::CREATED;
@@ -34,9 +35,30 @@ pub(super) async fn incarnation(link: &Link) -> Result<Incarnation, StoreError> 
     )))
 }
 
+/// Finds out, until `deadline`, which life it is and whether this user may run
+/// what scripts run.
+pub(super) async fn greet(
+    link: &Link,
+    channel: &str,
+    commands: &[&str],
+    deadline: Instant,
+) -> Result<(), StoreError> {
+    let greeting = async {
+        incarnation(link).await?;
+        check_permissions(link, channel, commands).await
+    };
+    let greeted = timeout_at(deadline, greeting).await;
+    greeted.unwrap_or_else(|_elapsed| {
+        let endpoint = link.endpoint();
+        Err(StoreError::unavailable(format_args!(
+            "{endpoint}: the server is reached but does not answer"
+        )))
+    })
+}
+
 /// Whether access rules let this user run everything that scripts run. There
 /// must have been an incarnation.
-pub(super) async fn check_permissions(
+async fn check_permissions(
     link: &Link,
     channel: &str,
     commands: &[&str],

@@ -8,6 +8,7 @@ use divvy_core::store::{
     Change, Entry, Expected, Incarnation, Key, LeaseName, Outcome, Prefix, Revision, StoreError,
 };
 use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
 use super::failure::Nature;
@@ -67,10 +68,10 @@ impl RedisKeyValue {
     pub async fn open(url: &StoreUrl, settings: &StoreSettings) -> Result<Self, StoreError> {
         settings.check()?;
         let layout = KeyValueLayout::new(LeaseName::new("cluster", &settings.cluster)?);
+        let deadline = Instant::now() + settings.connect_timeout;
         let link = Link::open(Endpoint::new(url, settings)?, settings.into()).await?;
         let channel = layout.channel(link.endpoint().database());
-        incarnation::incarnation(&link).await?;
-        incarnation::check_permissions(&link, &channel, &COMMANDS).await?;
+        incarnation::greet(&link, &channel, &COMMANDS, deadline).await?;
         let shared = Shared {
             link,
             layout,

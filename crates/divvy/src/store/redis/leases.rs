@@ -10,6 +10,7 @@ use divvy_core::store::{
     SessionStart, StoreError, Tenure, Token, WorkerId, WorkerInfo,
 };
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
 use super::failure::Nature;
@@ -72,10 +73,10 @@ impl RedisLeases {
     pub async fn open(url: &StoreUrl, settings: &StoreSettings) -> Result<Self, StoreError> {
         settings.check()?;
         let cluster = LeaseName::new("cluster", &settings.cluster)?;
+        let deadline = Instant::now() + settings.connect_timeout;
         let link = Link::open(Endpoint::new(url, settings)?, settings.into()).await?;
-        incarnation::incarnation(&link).await?;
         let channel = layout::member_channel(link.endpoint().database(), &cluster);
-        incarnation::check_permissions(&link, &channel, &COMMANDS).await?;
+        incarnation::greet(&link, &channel, &COMMANDS, deadline).await?;
         let shared = Shared {
             link,
             cluster,

@@ -214,7 +214,8 @@ impl Link {
     /// Connects within the connection timeout. What a retry cannot mend is an
     /// error at once.
     pub(super) async fn open(endpoint: Endpoint, timing: Timing) -> Result<Self, StoreError> {
-        let deadline = Instant::now() + timing.connect;
+        let started = Instant::now();
+        let deadline = started + timing.connect;
         let mut backoff = timing.backoff();
         let carried = loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -227,8 +228,8 @@ impl Link {
             let again = Instant::now() + backoff.delay();
             if again >= deadline {
                 return Err(StoreError::unavailable(format_args!(
-                    "{error} (tried for {:?})",
-                    timing.connect
+                    "{error} (tried for {:.1?})",
+                    started.elapsed()
                 )));
             }
             tokio::time::sleep_until(again).await;
