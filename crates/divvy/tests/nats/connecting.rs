@@ -8,7 +8,7 @@ use divvy_testbed::{
     Certificates, Identity, NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions,
     RedisServer,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
 use crate::bed::{assert_refused, newest, refusal, settings, try_open};
@@ -227,4 +227,35 @@ async fn certificates_that_cannot_be_read_are_invalid() {
         let error = refusal("tls://127.0.0.1:1", &settings).await;
         assert_refused(&error, StoreErrorKind::Invalid, &[words]);
     }
+}
+
+/// Greets as a NATS server does, and sends back the line by which a client logs
+/// in.
+async fn echo(listener: TcpListener) {
+    const GREETING: &str = r#"INFO {"server_id":"e","server_name":"e","version":"2.11.7","go":"",
+        "host":"","port":1,"headers":true,"max_payload":1048576,"proto":1,"auth_required":true}"#;
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let greeting = format!("{}\r\n", GREETING.replace('\n', " "));
+        if stream.write_all(greeting.as_bytes()).await.is_err() {
+            continue;
+        }
+        let mut line = String::new();
+        let mut stream = BufReader::new(stream);
+        if stream.read_line(&mut line).await.is_ok() {
+            let answer = format!("-ERR '{}'\r\n", line.trim_end());
+            // The client may have gone.
+            let _sent = stream.get_mut().write_all(answer.as_bytes()).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_sends_back_the_login_is_not_repeated() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(echo(listener));
+    let error = refusal(&format!("nats://ada:canary@{address}"), &settings()).await;
+    assert_refused(&error, StoreErrorKind::Unfit, &["refuses the connection"]);
+    assert!(!format!("{error} {error:?}").contains("canary"), "{error}");
+    server.abort();
 }

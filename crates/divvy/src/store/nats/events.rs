@@ -53,7 +53,7 @@ impl Events {
             Event::ClientError(ClientError::Other(words)) => {
                 self.lost(format!("cannot connect again: {}", shortened(&words)));
             }
-            Event::ClientError(error) => self.note(&error.to_string()),
+            Event::ClientError(error) => self.note(&shortened(&error.to_string())),
             // Only we end it for good, when nobody uses the store any more.
             Event::Draining | Event::Closed => {
                 self.report.closed();
@@ -108,7 +108,12 @@ fn denied<'a>(words: &'a str, what: &str) -> Option<&'a str> {
     (before.contains("permissions violation") && before.contains(what)).then_some(subject)
 }
 
-fn shortened(words: &str) -> String {
+/// What a server says, as far as it may be repeated: one that sends back what
+/// it was sent sends back the login.
+pub(super) fn shortened(words: &str) -> String {
+    if words.contains('{') {
+        return "words that are not repeated here".to_owned();
+    }
     let shown = words.chars().filter(|c| !c.is_control());
     shown.take(REASON_CHARS_MAX).collect()
 }
@@ -125,6 +130,21 @@ mod tests {
         let words = "Permissions Violation for Subscription to \"_INBOX.>\" using queue \"q\"";
         assert_eq!(denied(words, "subscription"), Some("_INBOX.>"));
         assert_eq!(denied("Stale Connection", "publish"), None);
+    }
+
+    #[test]
+    fn a_server_that_sends_back_the_login_is_not_repeated() {
+        let events = Events::new();
+        let echo = r#"CONNECT {"user":"ada","pass":"canary"}"#.to_owned();
+        for event in [
+            Event::ServerError(ServerError::Other(echo.clone())),
+            Event::ClientError(ClientError::Other(echo)),
+        ] {
+            events.see(event);
+            events.see(Event::Disconnected);
+            let reason = events.report.subscribe().borrow().lost_by.clone();
+            assert!(!reason.unwrap().contains("canary"));
+        }
     }
 
     #[test]

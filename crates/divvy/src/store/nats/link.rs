@@ -17,7 +17,7 @@ use futures_util::StreamExt;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-use super::events::Events;
+use super::events::{Events, shortened};
 use super::fault::Fault;
 use super::plan::Plan;
 
@@ -193,10 +193,8 @@ fn explained_cause(error: &ConnectError) -> (StoreErrorKind, String) {
     let mut io_kind = None;
     while let Some(found) = cause {
         if let Some(refused) = found.downcast_ref::<ServerError>() {
-            return (
-                Unfit,
-                format!("the server refuses the connection: {refused}"),
-            );
+            let words = shortened(&refused.to_string());
+            return (Unfit, format!("the server refuses the connection: {words}"));
         }
         if let Some(tls) = found.downcast_ref::<rustls::Error>() {
             return (Unfit, explained_tls(tls));
