@@ -160,6 +160,7 @@ async fn a_new_bucket_keeps_one_value_for_ever_and_is_read_at_its_leader() {
         ("allow_direct", json!(false)),
         ("allow_msg_ttl", json!(false)),
         ("num_replicas", json!(1)),
+        ("max_consumers", json!(100_000)),
     ] {
         assert_eq!(config[field], wanted, "{field}: {config}");
     }

@@ -21,6 +21,9 @@ const ROUNDS_MAX: usize = 4;
 /// copies of a bucket have no leader yet, which is so when several members
 /// make it at once: asking again is answered, waiting is not.
 const TRY: Duration = Duration::from_secs(2);
+/// Watches and listings of all members together. Servers of 2.15 take 1000
+/// where none is given, which a few hundred members have.
+const CONSUMERS_MAX: u32 = 100_000;
 /// A sequence that no message has had.
 const NEVER: u64 = (1 << 53) - 1;
 /// The highest sequence that a bucket begins with, whatever the clock says.
@@ -128,7 +131,7 @@ impl Bucket {
             "num_replicas": self.replicas,
             "max_msgs_per_subject": 1,
             "max_age": 0,
-            "max_consumers": -1,
+            "max_consumers": CONSUMERS_MAX,
             "max_msgs": -1,
             "max_bytes": -1,
             "max_msg_size": -1,

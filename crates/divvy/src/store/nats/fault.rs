@@ -145,7 +145,11 @@ impl fmt::Display for Fault {
                     err_code,
                     ..
                 } = error;
-                write!(f, "the server says: {description} (error {err_code})")
+                write!(f, "the server says: {description} (error {err_code})")?;
+                match *err_code {
+                    code::CONSUMERS_FULL => f.write_str("; raise max_consumers of the stream"),
+                    _ => Ok(()),
+                }
             }
             Self::BeforeWriting(fault) => fault.fmt(f),
             Self::Garbled(what) => write!(f, "the server's answer makes no sense: {what}"),
