@@ -1,7 +1,7 @@
 //! Watches through everything that can happen to a server.
 
 use divvy::store::nats::NatsStore;
-use divvy::store::{Change, KeyValue, Notice, Prefix, Watch};
+use divvy::store::{Change, KeyValue, Notice, Prefix, Store, Watch};
 use divvy_testbed::{NatsVersion, until};
 use tokio::time::timeout;
 
@@ -122,4 +122,55 @@ async fn a_dropped_watch_and_store_leave_no_connection() {
         connections().await == 0
     })
     .await;
+}
+
+/// Servers of 2.15 take 1000 consumers of a stream that does not say how many.
+#[tokio::test]
+async fn a_bucket_takes_the_watches_of_a_large_fleet() {
+    let server = newest().await;
+    let store = open(&server.url()).await;
+    let mut watches = Vec::new();
+    for number in 0..1100 {
+        let one = Prefix::only(key(&format!("k{number}")));
+        watches.push(store.watch(&one).await.unwrap());
+    }
+    create(&store, "k1099", b"1").await;
+    until_value(&mut watches[1099], "k1099", b"1").await;
+}
+
+/// A server cuts off whoever leaves 64 MB unread.
+#[tokio::test]
+async fn a_watcher_that_stands_still_is_not_cut_off() {
+    const WRITES: u32 = 400;
+    let server = newest().await;
+    let (url, writer) = (server.url(), open(&server.url()).await);
+    let (standing, stands) = tokio::sync::oneshot::channel();
+    let (go_on, goes_on) = std::sync::mpsc::channel();
+    // On a runtime of its own, which stands still while nobody runs it.
+    let watcher =
+        std::thread::spawn(move || {
+            let builder = &mut tokio::runtime::Builder::new_current_thread();
+            let runtime = builder.enable_all().build().unwrap();
+            let (store, mut watch) = runtime.block_on(async {
+                let store = open(&url).await;
+                let mut watch = watch_all(&store).await;
+                until_current(&mut watch).await;
+                (store, watch)
+            });
+            standing.send(()).unwrap();
+            goes_on.recv_timeout(SOON).unwrap();
+            runtime.block_on(until_seen(&mut watch, "the last value", |notice| {
+            matches!(notice, Notice::Changed(Change::Put(entry)) if entry.value[0] == 1)
+        }));
+            store.connection().borrow().connects
+        });
+    stands.await.unwrap();
+    let mut value = vec![0; writer.value_bytes_max()];
+    let mut revision = create(&writer, "large", &value).await;
+    for number in 1..=WRITES {
+        value[0] = u8::from(number == WRITES);
+        revision = update(&writer, "large", revision, &value).await;
+    }
+    go_on.send(()).unwrap();
+    assert_eq!(watcher.join().unwrap(), 1, "it was connected again");
 }

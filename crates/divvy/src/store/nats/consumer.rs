@@ -18,7 +18,8 @@ use super::replies::Pending;
 
 /// Messages of one pull.
 const BATCH: u64 = 4096;
-/// Bytes of one pull, so that a listing of large values does not fill memory.
+/// Bytes of one pull, so that a listing of large values does not fill memory,
+/// and a watch that is not read does not make the server cut the connection.
 const BATCH_BYTES: usize = 16 << 20;
 /// How long the server waits for what it has miscounted, and how long without
 /// any message means that there is none. The least that it takes.
@@ -218,6 +219,7 @@ impl Consumer {
             if self.outstanding == 0 {
                 let pull = json!({
                     "batch": BATCH,
+                    "max_bytes": BATCH_BYTES,
                     "expires": nanos(PULL_LASTS),
                     "idle_heartbeat": nanos(heartbeat),
                 });
