@@ -5,7 +5,8 @@
 //! sequence that it expects, so one that is applied late can do no harm.
 //!
 //! Server and bucket are checked when the store is opened and on every new
-//! connection, and refused if they are unfit: a server below 2.10.25, or below
+//! connection, the bucket also whenever the [incarnation](Incarnation) is asked
+//! for, and refused if they are unfit: a server below 2.10.25, or below
 //! 2.11.7 for several replicas, or one that accepts a write whose condition
 //! does not hold; a bucket that keeps more or less than one value of a key,
 //! lets it age, loses the old when full, or has another number of replicas. A

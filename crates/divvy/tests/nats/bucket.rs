@@ -293,3 +293,27 @@ async fn fill(server: &NatsServer) {
     assert_eq!(entries.len(), written);
     assert!(entries.iter().all(|entry| entry.value.len() == 20_000));
 }
+
+#[tokio::test]
+async fn a_bucket_that_is_edited_while_in_use_is_refused_until_it_is_mended() {
+    let server = newest().await;
+    let store = open(&server.url()).await;
+    create(&store, "a", b"1").await;
+    let admin = Admin::of(&server).await;
+    let edit = async |age: u64| {
+        let mut config = admin.config("divvy").await;
+        config["max_age"] = json!(age);
+        // Not longer than a message may live.
+        config["duplicate_window"] = json!(1_000_000_000);
+        admin.ask("STREAM.UPDATE.KV_divvy", config).await;
+    };
+    edit(60_000_000_000).await;
+    let words = ["bucket 'divvy'", "max_age is 60s, must be 0"];
+    let error = store.incarnation().await.unwrap_err();
+    assert_refused(&error, StoreErrorKind::Unfit, &words);
+    let error = store.get(&key("a")).await.unwrap_err();
+    assert_refused(&error, StoreErrorKind::Unfit, &words);
+    edit(0).await;
+    assert_eq!(value(&store, "a").await.unwrap(), b"1");
+    store.incarnation().await.unwrap();
+}

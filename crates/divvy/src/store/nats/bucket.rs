@@ -150,7 +150,7 @@ impl Bucket {
 
     /// Refuses a bucket that would lose what was written, or not keep what is
     /// expected of it.
-    fn check(&self, found: &StreamConfig) -> Result<(), StoreError> {
+    pub(super) fn check(&self, found: &StreamConfig) -> Result<(), StoreError> {
         let misfits = Misfits::of(found, &[format!("$KV.{}.>", self.name)], self.replicas);
         if misfits.is_none() {
             return Ok(());

@@ -152,6 +152,9 @@ impl Shared {
             let connects = self.link.connects();
             let asked = self.bucket.info(&self.link, deadline).await;
             let info = asked.map_err(|fault| self.seen(fault).of_read("incarnation"))?;
+            // Somebody may have edited it: then every operation asks first.
+            let checked = self.bucket.check(&info.config);
+            checked.inspect_err(|_misfits| self.fit_on.store(0, Ordering::Release))?;
             if connects == self.link.connects() {
                 return Ok(self.incarnation_of(&info));
             }
