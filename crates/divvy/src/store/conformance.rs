@@ -1,5 +1,12 @@
 //! The suite that every store must pass, for stores of one's own too.
 //!
+//! A store of your own implements [`Store`] and one of [`KeyValue`] and
+//! [`Leases`]. [`Watch::start`] makes its watches out of [`Hints`] that may be
+//! as little as "something was missed", [`ConnectionReport`] says whether it is
+//! reached, and [`NoticeBoard`] carries the notices of leases. It must take values
+//! of 256 bytes; refuse what is larger than it takes as
+//! [`StoreErrorKind::Invalid`], which `Invalid::new(…).into()` makes.
+//!
 //! A store is shown to it as a [`KeyValueSubject`] or a [`LeaseSubject`]: a way
 //! to open further, independent clients. Every run works below names that it
 //! has drawn for itself, so it can be repeated against a server that others
@@ -35,6 +42,9 @@
 //! What a store may do differently is not held against it: reads may be stale
 //! for as long as [`Options::wait`], notices and watches may repeat themselves,
 //! and revisions and tokens may leave gaps.
+
+#[cfg(doc)]
+use super::{ConnectionReport, Hints, KeyValue, Leases, NoticeBoard, Store, StoreErrorKind, Watch};
 
 mod history;
 mod key_value_client;

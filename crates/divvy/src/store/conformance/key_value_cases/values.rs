@@ -20,7 +20,8 @@ pub async fn values_come_back_byte_for_byte(
     let two = KeyValueClient::open(&run, subject, "c", "two").await?;
     let every_byte: Vec<u8> = (0..=255).collect();
     let mut random = run.random();
-    let noise: Vec<u8> = (0..10_000).map(|_| random.u8(..)).collect();
+    let length = (one.store.value_bytes_max() / 2).min(10_000);
+    let noise: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
     let values: [&[u8]; 9] = [
         b"",
         b"\0",
