@@ -39,6 +39,7 @@ mod redis;
 mod redis_options;
 mod server;
 mod spawner;
+mod switch;
 mod until;
 
 pub use announce::announce;
@@ -54,4 +55,5 @@ pub use proxy::Proxy;
 pub use redis::RedisServer;
 pub use redis_options::RedisOptions;
 pub use server::Server;
+pub use switch::Switch;
 pub use until::{until, until_some};

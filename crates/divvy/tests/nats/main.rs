@@ -17,6 +17,5 @@ mod fence;
 mod permissions;
 mod secrets;
 mod source;
-mod switch;
 mod versions;
 mod watching;

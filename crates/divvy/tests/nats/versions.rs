@@ -1,10 +1,9 @@
 //! Which servers are refused.
 
 use divvy::store::{Store, StoreErrorKind, StoreSettings};
-use divvy_testbed::{NatsOptions, NatsServer, NatsVersion, until_some};
+use divvy_testbed::{NatsOptions, NatsServer, NatsVersion, Switch, until_some};
 
 use crate::bed::{SOON, assert_refused, key, newest, open, refusal, settings, try_open};
-use crate::switch::Switch;
 use divvy::store::KeyValue;
 
 #[tokio::test]
@@ -70,7 +69,7 @@ async fn an_old_server_found_by_a_reconnect_is_refused() {
     let mut good = newest().await;
     let old = NatsServer::start(NatsVersion::Refused, NatsOptions::new()).await;
     let switch = Switch::to(good.address()).await;
-    let store = open(&switch.url()).await;
+    let store = open(&format!("nats://{}", switch.address())).await;
     assert!(store.get(&key("a")).await.unwrap().is_none());
     switch.lead_to(old.address());
     good.kill();
