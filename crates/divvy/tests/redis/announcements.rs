@@ -4,7 +4,7 @@ use divvy::store::redis::RedisKeyValue;
 use divvy::store::{
     Change, Expected, KeyValue, LeaseNotice, Leases, Notice, Prefix, StoreSettings, Watch,
 };
-use divvy_testbed::{Proxy, RedisFlavour, RedisOptions, RedisServer};
+use divvy_testbed::{Proxy, RedisFlavour, RedisOptions, RedisServer, Switch};
 use tokio::time::timeout;
 
 use crate::bed::{SOON, claim, key, key_value, leases, name, plain, settings, take};
@@ -121,7 +121,25 @@ async fn watch_that_lost_its_connection_sees_what_it_missed() {
     until_seen(&mut watch, "a", b"missed").await;
 }
 
-/// The other connection may have led to another server since.
+#[tokio::test]
+async fn watch_follows_to_the_server_that_the_address_leads_to() {
+    let (old, new) = (plain().await, plain().await);
+    let switch = Switch::to(old.address()).await;
+    let store = key_value(&format!("redis://{}", switch.address())).await;
+    let mut watch = store.watch(&Prefix::ALL).await.unwrap();
+    assert_eq!(next(&mut watch).await, Notice::Current);
+    switch.lead_to(new.address());
+    // The old one lives on, and so does the connection of the watch to it.
+    Raw::of(&old).say(&["CLIENT", "KILL", "TYPE", "normal"]);
+    assert_eq!(next(&mut watch).await, Notice::Current);
+    let near = key_value(&new.url()).await;
+    let written = near
+        .compare_and_set(&key("a"), Expected::Absent, b"there")
+        .await;
+    written.unwrap().done().unwrap();
+    until_seen(&mut watch, "a", b"there").await;
+}
+
 #[tokio::test]
 async fn watch_lists_again_also_when_only_the_other_connection_was_lost() {
     let server = plain().await;

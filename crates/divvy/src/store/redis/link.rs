@@ -257,10 +257,6 @@ impl Link {
         &self.shared.endpoint
     }
 
-    pub(super) fn endpoint_shared(&self) -> Arc<Endpoint> {
-        Arc::clone(&self.shared.endpoint)
-    }
-
     pub(super) fn timing(&self) -> Timing {
         self.shared.timing
     }

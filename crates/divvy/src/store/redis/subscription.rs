@@ -11,7 +11,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::endpoint::Endpoint;
 use super::link::{Carried, Link, Timing};
 use super::reply;
 use crate::store::connection::Connection;
@@ -65,7 +64,7 @@ impl Subscription {
         let (sender, state) = watch::channel(State::Starting);
         let timing = link.timing();
         let subscriber = Subscriber {
-            endpoint: link.endpoint_shared(),
+            link: link.clone(),
             timing,
             channels,
             listener: Arc::new(listener),
@@ -98,7 +97,7 @@ impl Subscription {
 }
 
 struct Subscriber {
-    endpoint: Arc<Endpoint>,
+    link: Link,
     timing: Timing,
     channels: Vec<String>,
     listener: Listener,
@@ -121,21 +120,37 @@ impl Subscriber {
                     }
                     first = false;
                     self.state.send_replace(State::Listening);
-                    let moved = async {
-                        let moving = self.other.wait_for(|other| other.connects != connects);
-                        moving.await.is_ok()
-                    };
-                    StoreError::unavailable(tokio::select! {
-                        reason = carried.lost(&self.timing) => reason,
-                        // The address may lead to another server by now.
-                        _ = moved => "the other connection was made anew".to_owned(),
-                    })
+                    StoreError::unavailable(self.lost(&mut carried, connects).await)
                 }
                 Err(error) => error,
             };
             tracing::debug!(%error, "subscription lost");
             self.state.send_replace(State::Failed(error));
             sleep(backoff.delay()).await;
+        }
+    }
+
+    /// Waits until the connection is lost, or is to another server than the
+    /// link's, which was made anew after it had been made `connects` times.
+    async fn lost(&mut self, carried: &mut Carried, mut connects: u64) -> String {
+        loop {
+            let again = async {
+                let again = self.other.wait_for(|other| other.connects != connects);
+                let again = again.await.map(|other| other.connects).ok();
+                match again {
+                    Some(connects) => connects,
+                    // The link is being torn down, and this with it.
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                reason = carried.lost(&self.timing) => return reason,
+                again = again => connects = again,
+            }
+            if self.link.server().run_id != carried.server.run_id {
+                return "the address leads to another server".to_owned();
+            }
+            (self.listener)(Heard::Gap);
         }
     }
 
@@ -152,7 +167,8 @@ impl Subscriber {
             Ok::<(), std::convert::Infallible>(())
         };
         let bound = self.timing.connect();
-        let mut carried = Carried::connect(&self.endpoint, bound, Some(Arc::new(hear))).await?;
+        let mut carried =
+            Carried::connect(self.link.endpoint(), bound, Some(Arc::new(hear))).await?;
         let subscribing = carried.connection.subscribe(&self.channels);
         match timeout(self.timing.operation(), subscribing).await {
             Ok(Ok(())) => Ok(carried),
