@@ -214,8 +214,7 @@ impl Link {
     /// Connects within the connection timeout. What a retry cannot mend is an
     /// error at once.
     pub(super) async fn open(endpoint: Endpoint, timing: Timing) -> Result<Self, StoreError> {
-        let started = Instant::now();
-        let deadline = started + timing.connect;
+        let deadline = Instant::now() + timing.connect;
         let mut backoff = timing.backoff();
         let carried = loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -225,14 +224,16 @@ impl Link {
                 Err(error) if error.kind() != StoreErrorKind::Unavailable => return Err(error),
                 Err(error) => error,
             };
+            // A last try fits before the deadline, however long the delay.
+            let last = deadline - RETRY_FIRST;
             let again = Instant::now() + backoff.delay();
-            if again >= deadline {
+            if Instant::now() >= last {
                 return Err(StoreError::unavailable(format_args!(
-                    "{error} (tried for {:.1?})",
-                    started.elapsed()
+                    "{error} (tried for {:?})",
+                    timing.connect
                 )));
             }
-            tokio::time::sleep_until(again).await;
+            tokio::time::sleep_until(again.min(last)).await;
         };
         carried
             .server
