@@ -6,8 +6,8 @@
 //!
 //! Server and bucket are checked when the store is opened and on every new
 //! connection, the bucket also whenever the [incarnation](Incarnation) is asked
-//! for, and refused if they are unfit: a server below 2.10.25, or below
-//! 2.11.7 for several replicas, or one that accepts a write whose condition
+//! for, and refused if they are unfit: a server below 2.10.26, or below
+//! 2.11.11 for several replicas, or one that accepts a write whose condition
 //! does not hold; a bucket that keeps more or less than one value of a key,
 //! lets it age, loses the old when full, or has another number of replicas. A
 //! missing bucket is made. Nothing is ever edited.

@@ -10,7 +10,11 @@ use divvy::store::KeyValue;
 async fn an_old_server_is_refused_with_its_version_and_the_minimum() {
     let server = NatsServer::start(NatsVersion::Refused, NatsOptions::new()).await;
     let error = refusal(&server.url(), &settings()).await;
-    assert_refused(&error, StoreErrorKind::Unfit, &["2.9.10", "2.10.25"]);
+    assert_refused(
+        &error,
+        StoreErrorKind::Unfit,
+        &["2.9.10", NatsVersion::Lowest.number()],
+    );
 }
 
 #[tokio::test]
@@ -24,7 +28,11 @@ async fn replicas_need_a_newer_server_than_one_copy_does() {
     assert_refused(
         &error,
         StoreErrorKind::Unfit,
-        &["2.10.26", "2.11.7", "3 replica"],
+        &[
+            NatsVersion::Lowest.number(),
+            NatsVersion::LowestReplicated.number(),
+            "3 replica",
+        ],
     );
     let store = try_open(&server.url(), &settings()).await.unwrap();
     assert!(store.describe().contains("NATS 2.10.26"), "{store:?}");
@@ -80,6 +88,6 @@ async fn an_old_server_found_by_a_reconnect_is_refused() {
     assert_refused(
         &refused.await,
         StoreErrorKind::Unfit,
-        &["2.9.10", "2.10.25"],
+        &["2.9.10", NatsVersion::Lowest.number()],
     );
 }

@@ -4,10 +4,11 @@ use std::fmt;
 
 use divvy_core::store::StoreError;
 
-/// The oldest server for a bucket of one copy.
-const OLDEST: Version = Version::release(2, 10, 25);
-/// The oldest server for copies: below, a conditional write could slip through.
-const OLDEST_REPLICATED: Version = Version::release(2, 11, 7);
+/// The oldest server for a bucket of one copy: the oldest that is tested.
+const OLDEST: Version = Version::release(2, 10, 26);
+/// The oldest server for copies, the same way: before 2.11.7, a conditional write
+/// could slip through.
+const OLDEST_REPLICATED: Version = Version::release(2, 11, 11);
 
 /// A server's version, ordered by age. A preview comes before its release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,12 +70,12 @@ mod tests {
     fn servers_below_the_minimum_are_refused_with_both_versions_named() {
         for (version, replicas, fits) in [
             ("2.9.10", 1, false),
-            ("2.10.24", 1, false),
-            ("2.10.25-RC.1", 1, false),
-            ("2.10.25", 1, true),
+            ("2.10.25", 1, false),
+            ("2.10.26-RC.1", 1, false),
+            ("2.10.26", 1, true),
             ("2.10.26", 3, false),
-            ("2.11.6", 3, false),
-            ("2.11.7", 3, true),
+            ("2.11.10", 3, false),
+            ("2.11.11", 3, true),
             ("2.12.0-preview.2", 3, true),
             ("3.0.0", 5, true),
             ("10.0.0", 1, true),
@@ -85,7 +86,7 @@ mod tests {
             let checked = check(version, replicas);
             assert_eq!(checked.is_ok(), fits, "{version} with {replicas}");
             if let Err(error) = checked {
-                let oldest = if replicas > 1 { "2.11.7" } else { "2.10.25" };
+                let oldest = if replicas > 1 { "2.11.11" } else { "2.10.26" };
                 let text = error.to_string();
                 assert!(text.contains(oldest) && text.contains(&format!("'{version}'")));
             }
