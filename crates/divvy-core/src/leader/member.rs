@@ -31,7 +31,6 @@ mod operations;
 mod placement;
 mod policy;
 mod quarantine;
-mod random;
 mod renewal;
 mod root_view;
 mod roster;
@@ -65,11 +64,11 @@ use self::keys::Keys;
 use self::leading::Leading;
 use self::observation::Observation;
 use self::operations::Operations;
-use self::random::Random;
 use self::root_view::RootView;
 use self::session::Session;
 use self::timers::Timers;
 use self::work::Work;
+use crate::random::Random;
 
 /// What a member is made of.
 #[derive(Debug, Clone)]
