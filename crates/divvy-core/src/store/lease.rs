@@ -265,6 +265,12 @@ pub struct WorkerInfo {
     /// The groups that it serves; nothing means all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
+    /// How many partitions it owns at most; nothing means any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_partitions: Option<u32>,
+    /// How many of one group it owns at most; nothing means any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_per_group: Option<u32>,
 }
 
 impl Default for WorkerInfo {
@@ -273,6 +279,8 @@ impl Default for WorkerInfo {
             weight: WORKER_WEIGHT_DEFAULT,
             healthy: true,
             groups: None,
+            max_partitions: None,
+            max_per_group: None,
         }
     }
 }

@@ -57,8 +57,10 @@ proptest! {
         weight in prop_oneof![Just(0.0), 0.001_f64..1000.0],
         healthy: bool,
         groups in prop::option::of(vec("[a-zé\\\\\"*]{1,10}", 0..5)),
+        max_partitions: Option<u32>,
+        max_per_group: Option<u32>,
     ) {
-        let info = WorkerInfo { weight, healthy, groups };
+        let info = WorkerInfo { weight, healthy, groups, max_partitions, max_per_group };
         let json = info.to_json().unwrap();
         prop_assert_eq!(WorkerInfo::from_json(&json).unwrap(), info);
     }

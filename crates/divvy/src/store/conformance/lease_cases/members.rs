@@ -109,6 +109,8 @@ pub async fn what_a_worker_says_comes_back(
             weight,
             healthy: number % 2 == 0,
             groups: served[number % served.len()].clone(),
+            max_partitions: (number == 3).then_some(7),
+            max_per_group: (number == 4).then_some(u32::MAX),
         };
         beats(&one, session, &info, LONG).await?;
         let wait = run.wait("what a worker says is read");

@@ -214,6 +214,7 @@ impl Model {
             weight: f64::from(random.u8(1..5)),
             healthy: random.bool(),
             groups: random.bool().then(|| vec!["é \"".to_owned()]),
+            ..WorkerInfo::default()
         };
         let found = client.beat(session, &info, LONG, LONG).await?;
         let json = info.to_json();
