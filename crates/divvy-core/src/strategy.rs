@@ -3,7 +3,7 @@
 mod balanced;
 mod consistent_hash;
 mod planned;
-mod rendezvous;
+pub(crate) mod rendezvous;
 mod ring;
 mod round_robin;
 mod settings;

@@ -7,7 +7,7 @@ mod filtered;
 mod lanes;
 mod live;
 mod native;
-mod rendezgo;
+pub(crate) mod rendezgo;
 
 pub use cruster::CRUSTER_WEIGHT_MAX;
 pub use filtered::FilteredRendezvous;

@@ -24,7 +24,7 @@ pub(super) fn node(cluster: &str, worker: &str) -> String {
 }
 
 /// XXH64 of `slot::node`.
-pub(super) fn hash(slot: &str, node: &str, scratch: &mut Vec<u8>) -> u64 {
+pub(crate) fn hash(slot: &str, node: &str, scratch: &mut Vec<u8>) -> u64 {
     scratch.clear();
     scratch.extend_from_slice(slot.as_bytes());
     scratch.extend_from_slice(b"::");
@@ -33,7 +33,7 @@ pub(super) fn hash(slot: &str, node: &str, scratch: &mut Vec<u8>) -> u64 {
 }
 
 /// The score of a hash. A hash of 0 counts as the smallest positive number.
-pub(super) fn score(hash: u64, weight: f64) -> f64 {
+pub(crate) fn score(hash: u64, weight: f64) -> f64 {
     let u = hash as f64 / 2f64.powi(64);
     let ln = if hash == 0 {
         SMALLEST_LN

@@ -1,0 +1,29 @@
+//! Lease mode: how workers of a cluster divide partitions among them without a
+//! leader, by one lease for each in a store that lets leases expire, as a pure
+//! machine.
+//!
+//! ```text
+//!           events, clock                        actions, next wake-up
+//! driver ------------------>  Member (decides)  ------------------> driver
+//! ```
+//!
+//! Every worker ranks all live workers for every partition by weighted
+//! rendezvous, so all agree without talking. Whoever is first takes the lease,
+//! if nobody holds it; nobody ever takes one away. What rests on agreement is
+//! only how soon everything is where it should be: that a partition has one
+//! owner rests on the lease alone.
+
+mod action;
+mod defect;
+mod event;
+mod group;
+mod member;
+mod settings;
+
+pub use action::{Action, Ending, Operation, Report, StopReason, TenureId};
+#[doc(hidden)]
+pub use defect::Defect;
+pub use event::{Event, Notice, Reply, SelfDescription};
+pub use group::{GROUPS_MAX, Group, PARTITIONS_MAX};
+pub use member::{Held, Member, MemberSetup, Misaligned, Misalignment};
+pub use settings::{LEASE_TIMING_MAX, LEASE_TTL_MIN, LeaseSettings};

@@ -1,0 +1,291 @@
+//! A worker in lease mode: decides everything, does nothing itself.
+//!
+//! ```text
+//! session -> heartbeats          roster, groups -> places (who should have what)
+//!                                                     |
+//!     leases seen ---------> taking <-----------------+
+//!                              v                      v
+//!                  tenures (start, renew, stop) <- giving up
+//! ```
+//!
+//! What a reader would get wrong: places protect nothing. Two workers that
+//! disagree on them both ask for a lease, and the store gives it to one. And a
+//! tenure that has ended is never taken up again, even if its lease turns out
+//! to be there still: its token has been voided.
+
+mod backoff;
+mod dispatch;
+mod groups;
+mod hooks;
+mod operations;
+mod placement;
+mod reconcile;
+mod renewal;
+mod roster;
+mod session;
+mod shedding;
+mod taking;
+mod tenure;
+mod timers;
+mod units;
+mod view;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::action::{Action, Ending, Operation, Report};
+use super::defect::Defect;
+use super::event::{Event, SelfDescription};
+use super::group::Group;
+use super::settings::LeaseSettings;
+use crate::error::Invalid;
+use crate::moment::Moment;
+use crate::random::Random;
+use crate::store::{Incarnation, Nonce, WorkerId, WorkerInfo};
+
+use self::backoff::Backoff;
+use self::groups::Groups;
+use self::operations::{Operations, Purpose};
+use self::roster::Roster;
+use self::session::Session;
+use self::tenure::Tenures;
+use self::timers::{Timer, Timers};
+use self::units::Units;
+
+pub use self::view::{Held, Misaligned, Misalignment};
+
+/// What a member is made of.
+#[derive(Debug, Clone)]
+pub struct MemberSetup {
+    /// Its settings, which have been checked.
+    pub settings: LeaseSettings,
+    /// Its cluster and name there.
+    pub worker: WorkerId,
+    /// The groups that its own settings name.
+    pub groups: Vec<Group>,
+    /// Whether it serves the groups of the store, too. Where both name one,
+    /// the store's document counts.
+    pub dynamic: bool,
+    /// What this worker says of itself.
+    pub description: SelfDescription,
+    /// Where nonces and jitter come from: different in every process and every
+    /// start.
+    pub seed: u64,
+    /// Whether hooks may have to wait for others before they are called: then
+    /// their time counts from when that is told.
+    pub hooks_wait: bool,
+}
+
+impl MemberSetup {
+    /// Whether a member can be made of this. [`Member::new`] takes that for
+    /// granted.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.settings.check()?;
+        if self.groups.is_empty() && !self.dynamic {
+            let rule = "must name at least one, unless those of the store are served";
+            return Err(Invalid::new("groups", "none", rule));
+        }
+        Group::check_all(&self.groups)?;
+        self.description.check()
+    }
+}
+
+/// How far a member has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// It has not begun.
+    New,
+    /// It takes part.
+    Live,
+    /// It stops; and so it will end.
+    Stopping,
+    /// It has ended.
+    Over,
+}
+
+/// A worker in lease mode: handed events and the time, it says what to do.
+#[derive(Debug, Clone)]
+pub struct Member {
+    setup: MemberSetup,
+    defect: Option<Defect>,
+    now: Moment,
+    random: Random,
+    actions: VecDeque<Action>,
+    timers: Timers,
+    operations: Operations,
+    life: Life,
+    /// How it will end.
+    ending: Ending,
+    /// The life of the store, once it is reached.
+    incarnation: Option<Incarnation>,
+    session: Session,
+    groups: Groups,
+    roster: Roster,
+    /// The live workers have been read at least once.
+    is_roster_known: bool,
+    roster_changed: Moment,
+    units: Units,
+    tenures: Tenures,
+    backoff: Backoff,
+    /// Reconciles so far.
+    round: u64,
+    /// Nothing is granted before this, by the store's own word.
+    quarantine: Option<Moment>,
+    /// When the worker first had its name, and whether it has waited for
+    /// others since.
+    joined: Option<Moment>,
+    is_window_over: bool,
+    /// What was taken for others and given up since the last full reconcile.
+    taken_for_others: u32,
+    given_up: u32,
+    pace_since: Moment,
+    /// Something may be takeable that was not looked at.
+    is_taking: bool,
+    /// Grants or hooks have changed, and their timers not yet.
+    are_grants_changed: bool,
+    are_hooks_changed: bool,
+}
+
+impl Member {
+    /// A member that has not begun.
+    pub fn new(setup: MemberSetup, now: Moment) -> Self {
+        let groups = Groups::new(setup.groups.clone());
+        let mut units = Units::default();
+        units.serve(groups.served());
+        Self {
+            random: Random::new(setup.seed),
+            setup,
+            defect: None,
+            now,
+            actions: VecDeque::new(),
+            timers: Timers::default(),
+            operations: Operations::default(),
+            life: Life::New,
+            ending: Ending::InOrder,
+            incarnation: None,
+            session: Session::None,
+            groups,
+            roster: Roster::default(),
+            is_roster_known: false,
+            roster_changed: now,
+            units,
+            tenures: Tenures::default(),
+            backoff: Backoff::default(),
+            round: 0,
+            quarantine: None,
+            joined: None,
+            is_window_over: false,
+            taken_for_others: 0,
+            given_up: 0,
+            pace_since: now,
+            is_taking: false,
+            are_grants_changed: false,
+            are_hooks_changed: false,
+        }
+    }
+
+    /// The same with a mistake in it, for what tests the tests.
+    #[doc(hidden)]
+    pub fn planted(setup: MemberSetup, now: Moment, defect: Defect) -> Self {
+        Self {
+            defect: Some(defect),
+            ..Self::new(setup, now)
+        }
+    }
+
+    /// Takes in something that happened. Afterwards take all actions.
+    pub fn handle(&mut self, now: Moment, event: Event) {
+        if self.is_over() {
+            return;
+        }
+        self.advance(now);
+        if !self.is_over() {
+            self.dispatch(event);
+        }
+        self.settle();
+    }
+
+    /// Does what is due. A call too early does nothing.
+    pub fn wake(&mut self, now: Moment) {
+        if self.is_over() {
+            return;
+        }
+        self.advance(now);
+        self.settle();
+    }
+
+    /// The next thing to do, in order.
+    pub fn next_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When to call [`Member::wake`], unless something happens before.
+    pub fn next_wake(&self) -> Option<Moment> {
+        self.timers.next()
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.life == Life::Over
+    }
+
+    fn is_planted(&self, defect: Defect) -> bool {
+        self.defect == Some(defect)
+    }
+
+    fn report(&mut self, report: Report) {
+        self.actions.push_back(Action::Report(report));
+    }
+
+    fn problem(&mut self, words: impl Into<Box<str>>) {
+        self.report(Report::Problem(words.into()));
+    }
+
+    fn nonce(&mut self) -> Nonce {
+        Nonce::new(self.random.next_wide())
+    }
+
+    /// Sends an operation, whose reply comes back for `purpose`.
+    fn send(&mut self, purpose: Purpose, operation: Operation, timeout: Duration) {
+        let (id, lost) = self.operations.begin(purpose, self.now, timeout);
+        self.timers.set_earlier(Timer::Lost, lost);
+        self.actions.push_back(Action::Store {
+            id,
+            operation,
+            timeout,
+        });
+    }
+
+    /// What this worker says of itself.
+    fn info(&self) -> WorkerInfo {
+        let settings = &self.setup.settings;
+        let description = self.setup.description;
+        let limit = |most: u32| (most > 0).then_some(most);
+        let served = || {
+            let groups = self.groups.served().iter();
+            groups.map(|group| group.name().to_string()).collect()
+        };
+        WorkerInfo {
+            weight: description.weight,
+            // Whoever is about to go is nobody to wait for.
+            healthy: description.healthy && self.life != Life::Stopping,
+            groups: (!self.setup.dynamic).then(served),
+            max_partitions: limit(settings.max_partitions),
+            max_per_group: limit(settings.max_per_group),
+        }
+    }
+
+    /// Whether this worker may take partitions, by what it says of itself.
+    fn is_eligible(&self) -> bool {
+        let description = self.setup.description;
+        self.life == Life::Live && description.healthy && description.weight > 0.0
+    }
+
+    /// Ends, whatever is under way.
+    fn end(&mut self) {
+        self.life = Life::Over;
+        self.timers.cancel_all();
+        self.operations.forget();
+        self.actions.push_back(Action::Ended(self.ending.clone()));
+    }
+}

@@ -1,0 +1,211 @@
+//! What happens, handed to the part that it concerns.
+
+use super::operations::Purpose;
+use super::tenure::Phase;
+use super::timers::Timer;
+use super::{Life, Member};
+use crate::lease::action::Report;
+use crate::lease::defect::Defect;
+use crate::lease::event::{Event, Notice, Reply};
+use crate::moment::Moment;
+use crate::store::StoreErrorKind;
+
+impl Member {
+    /// Lets the time be `now`, and does what was due by then.
+    pub(super) fn advance(&mut self, now: Moment) {
+        self.now = self.now.max(now);
+        while let Some(timer) = self.timers.take_due(self.now) {
+            self.fire(timer);
+            if self.is_over() {
+                return;
+            }
+        }
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Expire => self.expire(),
+            Timer::Drain => self.drain(),
+            Timer::Renew => self.renew_all(),
+            Timer::Beat => self.beat(),
+            Timer::Open => self.open_again(),
+            Timer::Reconcile => self.reconcile(),
+            Timer::Config => self.read_groups(),
+            Timer::Lapse => self.look_at_late(),
+            Timer::Take => self.is_taking = true,
+            Timer::Release => self.release_again(),
+            Timer::Hooks => self.look_at_hooks(),
+            Timer::Shutdown => self.stop_is_late(),
+            Timer::Lost => self.take_lost(),
+        }
+    }
+
+    fn take_lost(&mut self) {
+        while let Some(purpose) = self.operations.take_lost(self.now) {
+            self.failed(purpose, StoreErrorKind::Unknown, "it was never answered");
+        }
+    }
+
+    pub(super) fn dispatch(&mut self, event: Event) {
+        match event {
+            Event::Start => self.begin(),
+            Event::Connected(incarnation) => {
+                let is_other = self.incarnation.as_ref() != Some(&incarnation);
+                let is_new_life = is_other && self.incarnation.is_some();
+                self.incarnation = Some(incarnation);
+                if is_new_life {
+                    // What it still knows of these, it says now.
+                    self.renew_all();
+                    self.beat();
+                }
+                self.open_again();
+                self.resync();
+            }
+            Event::Reply(id, reply) => {
+                if let Some(purpose) = self.operations.end(id) {
+                    self.replied(purpose, reply);
+                }
+            }
+            Event::Noticed(notice) => self.noticed(notice),
+            Event::HookBegun(hook) => {
+                self.tenures.hook_begun(hook, self.now);
+                self.are_hooks_changed = true;
+            }
+            Event::HookEnded(hook, end) => self.hook_ended(hook, end),
+            Event::Described(description) => {
+                if self.setup.description != description {
+                    self.setup.description = description;
+                    self.beat();
+                    self.reconcile_soon();
+                }
+            }
+            Event::Regrouped(groups) => {
+                if self.groups.set_own(groups) {
+                    self.regrouped();
+                }
+            }
+            Event::RefreshRequested => self.resync(),
+            Event::Stop => self.begin_stop(),
+        }
+    }
+
+    fn begin(&mut self) {
+        if self.life != Life::New {
+            return;
+        }
+        self.life = Life::Live;
+        self.open_session();
+        let settings = &self.setup.settings;
+        let (renew, config) = (settings.renew_interval, settings.config_refresh_interval);
+        self.timers.set(Timer::Renew, self.now + renew);
+        if self.setup.dynamic {
+            self.timers.set(Timer::Config, self.now + config);
+        }
+    }
+
+    fn noticed(&mut self, notice: Notice) {
+        match notice {
+            Notice::Group => self.read_groups(),
+            Notice::Members => self.reconcile_soon(),
+            Notice::Released(key) => self.seen_released(&key),
+            Notice::Resync => self.resync(),
+        }
+    }
+
+    fn replied(&mut self, purpose: Purpose, reply: Reply) {
+        match (purpose, reply) {
+            (purpose, Reply::Failed(kind, why)) => self.failed(purpose, kind, &why),
+            (Purpose::Open(nonce), Reply::Session(start)) => self.session_answered(nonce, start),
+            (Purpose::Beat(nonce), Reply::Beaten(tenure)) => self.beaten(nonce, tenure),
+            (Purpose::Leave, Reply::Beaten(_)) => self.left(),
+            (Purpose::Members, Reply::Members(members)) => self.members_read(&members),
+            (Purpose::Groups, Reply::Groups(documents)) => self.groups_read(&documents),
+            (Purpose::Look(units), Reply::Holders(holders)) => self.looked(&units, holders),
+            (Purpose::Cooling(tenures), Reply::Cooling(cooling)) => {
+                self.cooling_read(&tenures, &cooling);
+            }
+            (Purpose::Acquire(attempts, sent), Reply::Acquired(answers)) => {
+                self.acquired(&attempts, sent, answers);
+            }
+            (Purpose::Adopt(attempt, sent), Reply::Tenures(tenures)) => {
+                self.adopted(attempt, sent, tenures.first().copied());
+            }
+            (Purpose::Renew(tenures, sent), Reply::Tenures(answers)) => {
+                self.renewed(&tenures, sent, &answers);
+            }
+            (Purpose::Release(tenures), Reply::Tenures(_)) => self.released(&tenures),
+            (Purpose::Mark, _) => {}
+            (purpose, _) => self.failed(
+                purpose,
+                StoreErrorKind::Unknown,
+                "an answer of another kind",
+            ),
+        }
+    }
+
+    /// An operation failed, or was never answered.
+    fn failed(&mut self, purpose: Purpose, kind: StoreErrorKind, why: &str) {
+        let settings = &self.setup.settings;
+        let span = (settings.backoff, settings.backoff_max);
+        if let Some(pause) = self.backoff.fail(self.now, span, &mut self.random) {
+            self.report(Report::Backoff(pause));
+            if matches!(kind, StoreErrorKind::Unfit | StoreErrorKind::Invalid) {
+                self.problem(format!("the store refuses: {why}"));
+            }
+        }
+        if self.is_planted(Defect::BackoffForever) {
+            self.backoff.stay();
+        }
+        match purpose {
+            Purpose::Open(nonce) => self.open_failed(nonce, kind, why),
+            Purpose::Beat(nonce) => self.beat_failed(nonce),
+            Purpose::Leave => self.left(),
+            Purpose::Members | Purpose::Look(_) => self.reconcile_soon(),
+            Purpose::Groups => {
+                let retry = self.now + self.setup.settings.backoff;
+                self.timers.set_earlier(Timer::Config, retry);
+            }
+            Purpose::Cooling(_) | Purpose::Mark => {}
+            Purpose::Acquire(attempts, sent) => self.acquire_failed(&attempts, sent, kind),
+            Purpose::Adopt(attempt, _) => self.units.get_mut(attempt.unit).is_wished = false,
+            Purpose::Renew(tenures, _) => self.renewal_failed(&tenures),
+            Purpose::Release(tenures) => self.release_failed(&tenures),
+        }
+    }
+
+    /// What follows from what happened.
+    pub(super) fn settle(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        if std::mem::take(&mut self.is_taking) {
+            self.take();
+        }
+        self.release_stopped();
+        self.end_if_stopped();
+        if self.is_over() {
+            return;
+        }
+        if std::mem::take(&mut self.are_grants_changed) {
+            self.set_grant_timers();
+        }
+        if std::mem::take(&mut self.are_hooks_changed) {
+            self.set_hook_timer();
+        }
+        self.timers.put(Timer::Lost, self.operations.next_lost());
+    }
+
+    /// Whether a wish for a lease is under way.
+    pub(super) fn has_wishes(&self) -> bool {
+        self.operations
+            .is_under_way(|purpose| matches!(purpose, Purpose::Acquire(..) | Purpose::Adopt(..)))
+    }
+
+    /// How many partitions this worker has and does not give up.
+    pub(super) fn kept(&self) -> usize {
+        let kept = self.tenures.iter().filter(|tenure| {
+            matches!(tenure.phase, Phase::Starting(..) | Phase::Running) && tenure.stop.is_none()
+        });
+        kept.count()
+    }
+}

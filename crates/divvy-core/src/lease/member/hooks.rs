@@ -1,0 +1,170 @@
+//! Calling hooks, and what becomes of those that fail or do not end.
+
+use super::Member;
+use super::operations::Purpose;
+use super::tenure::{Phase, Tenure};
+use super::timers::Timer;
+use crate::leader::{HookEnd, HookId, Overdue};
+use crate::lease::action::{Action, Operation, StopReason, TenureId};
+use crate::lease::defect::Defect;
+use crate::moment::Moment;
+use crate::store::Claim;
+
+/// Of many hooks that are overdue at once, so many are named.
+const OVERDUE_TOLD: usize = 8;
+
+impl Member {
+    /// A tenure has to end: its partition stops first.
+    pub(super) fn stop_tenure(&mut self, id: TenureId, reason: StopReason) {
+        let Some(tenure) = self.tenures.get_mut(id) else {
+            return;
+        };
+        tenure.stop.get_or_insert(reason);
+        if tenure.phase != Phase::Running {
+            // Hooks of a partition never overlap: the start has to end first.
+            return;
+        }
+        if reason == StopReason::Lost && self.is_planted(Defect::StopNotCalled) {
+            return;
+        }
+        self.call_stop(id);
+    }
+
+    fn call_stop(&mut self, id: TenureId) {
+        let hook = self.tenures.call(id);
+        let since = (!self.setup.hooks_wait).then_some(self.now);
+        let deadline = self.now + self.setup.settings.stop_deadline;
+        let is_early = self.is_planted(Defect::ReleaseBeforeStop);
+        let Some(tenure) = self.tenures.get_mut(id) else {
+            return;
+        };
+        tenure.phase = Phase::Stopping(hook, since);
+        tenure.is_reported = false;
+        let claim = Claim {
+            key: tenure.key.clone(),
+            nonce: tenure.nonce,
+        };
+        self.actions.push_back(Action::StopPartition {
+            id: hook,
+            tenure: id,
+            key: tenure.key.clone(),
+            reason: tenure.stop.unwrap_or(StopReason::Lost),
+            deadline,
+        });
+        if is_early {
+            let operation = Operation::Release {
+                claims: vec![claim],
+            };
+            let timeout = self.setup.settings.renewal_try();
+            self.send(Purpose::Release(vec![id]), operation, timeout);
+        }
+        if self.is_planted(Defect::StartBeforeStopped) {
+            self.forget_stop(id);
+        }
+        self.are_hooks_changed = true;
+    }
+
+    /// For planted mistakes only: the partition counts as stopped already.
+    fn forget_stop(&mut self, id: TenureId) {
+        if let Some(tenure) = self.tenures.get_mut(id) {
+            tenure.phase = Phase::Stopped;
+        }
+    }
+
+    pub(super) fn hook_ended(&mut self, hook: HookId, end: HookEnd) {
+        let Some(id) = self.tenures.hook_ended(hook) else {
+            return;
+        };
+        let keeps_failed = self.is_planted(Defect::KeepFailedStart);
+        let Some(tenure) = self.tenures.get_mut(id) else {
+            return;
+        };
+        match tenure.phase {
+            Phase::Starting(known, _) if known == hook => match end {
+                HookEnd::Failed if !keeps_failed => {
+                    tenure.phase = Phase::Stopped;
+                    tenure.has_failed = true;
+                }
+                _ => {
+                    tenure.phase = Phase::Running;
+                    let (unit, has_to_stop) = (tenure.unit, tenure.stop.is_some());
+                    let is_forgotten = tenure.is_lost && self.is_planted(Defect::StopNotCalled);
+                    let unit = self.units.get_mut(unit);
+                    unit.failures = 0;
+                    unit.not_before = None;
+                    if has_to_stop && !is_forgotten {
+                        self.call_stop(id);
+                    }
+                }
+            },
+            Phase::Stopping(known, _) if known == hook => tenure.phase = Phase::Stopped,
+            _ => {}
+        }
+        self.are_hooks_changed = true;
+    }
+
+    /// When a hook is overdue, if it does not end; and when it is so long
+    /// overdue that the process must end.
+    fn bounds_of(&self, tenure: &Tenure) -> Option<(Moment, Moment)> {
+        let settings = &self.setup.settings;
+        let bound = match tenure.phase {
+            Phase::Starting(..) => settings.start_deadline,
+            _ => settings.stop_deadline,
+        };
+        let since = tenure.hook_since()?;
+        Some((since + bound, since + bound * 2))
+    }
+
+    pub(super) fn set_hook_timer(&mut self) {
+        let aborts = self.setup.settings.overdue == Overdue::Abort;
+        let next = self.tenures.iter().filter_map(|tenure| {
+            let (overdue, too_long) = self.bounds_of(tenure)?;
+            match (tenure.is_reported, aborts) {
+                (false, _) => Some(overdue),
+                (true, true) => Some(too_long),
+                (true, false) => None,
+            }
+        });
+        let next = next.min();
+        self.timers.put(Timer::Hooks, next);
+    }
+
+    pub(super) fn look_at_hooks(&mut self) {
+        let now = self.now;
+        let aborts = self.setup.settings.overdue == Overdue::Abort;
+        let mut overdue = Vec::new();
+        let mut too_long = None;
+        for tenure in self.tenures.iter() {
+            let Some((reported, ended)) = self.bounds_of(tenure) else {
+                continue;
+            };
+            if aborts && ended <= now {
+                too_long = Some(tenure.key.to_string());
+            }
+            if reported <= now && !tenure.is_reported {
+                overdue.push((tenure.id, tenure.key.to_string(), tenure.phase));
+            }
+        }
+        for (id, ..) in &overdue {
+            if let Some(tenure) = self.tenures.get_mut(*id) {
+                tenure.is_reported = true;
+            }
+        }
+        let more = overdue.len().saturating_sub(OVERDUE_TOLD);
+        for (_, key, phase) in overdue.into_iter().take(OVERDUE_TOLD) {
+            let hook = match phase {
+                Phase::Starting(..) => "start",
+                _ => "stop",
+            };
+            self.problem(format!("the {hook} hook of {key} is overdue"));
+        }
+        if more > 0 {
+            self.problem(format!("hooks of {more} more partitions are overdue"));
+        }
+        if let Some(key) = too_long {
+            let why = format!("a hook of {key} has taken twice its deadline");
+            self.actions.push_back(Action::Abort(why));
+        }
+        self.are_hooks_changed = true;
+    }
+}

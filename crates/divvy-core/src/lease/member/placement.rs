@@ -1,0 +1,227 @@
+//! Who should have what: weighted rendezvous over those who may, with as many
+//! for each as it has room for.
+//!
+//! Without limits everyone is given what it is first for. With limits, units
+//! ask their workers in order of rank, and a worker that is asked for too many
+//! keeps those that it scores highest for: what comes out does not depend on
+//! the order of asking, so all workers agree.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::roster::{Peer, Roster};
+use super::units::{Place, Units};
+use crate::lease::group::Group;
+use crate::strategy::rendezvous::rendezgo;
+
+/// A worker that may have units of a group, and how it scores for one.
+#[derive(Debug, Clone, Copy)]
+struct Scored {
+    peer: u32,
+    score: f64,
+}
+
+/// Scores of one group's units.
+struct Scores<'a> {
+    group: &'a Group,
+    /// Who may have them, and their numbers.
+    peers: Vec<(u32, &'a Peer)>,
+    /// All weigh the same, so that hashes alone decide.
+    is_even: bool,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Scores<'a> {
+    fn new(group: &'a Group, roster: &'a Roster, serves: impl Fn(&Peer) -> bool) -> Self {
+        let peers: Vec<(u32, &Peer)> = (0_u32..)
+            .zip(roster.peers())
+            .filter(|(_, peer)| serves(peer))
+            .collect();
+        let weight = peers.first().map_or(0.0, |(_, peer)| peer.info.weight);
+        Self {
+            group,
+            is_even: peers.iter().all(|(_, peer)| peer.info.weight == weight),
+            peers,
+            scratch: Vec::new(),
+        }
+    }
+
+    fn slot(&self, number: u32) -> String {
+        format!("{}|{number}", self.group.name())
+    }
+
+    fn scored(&mut self, slot: &str) -> Vec<Scored> {
+        let scratch = &mut self.scratch;
+        let score = |&(number, peer): &(u32, &Peer)| {
+            let hash = rendezgo::hash(slot, &peer.id, scratch);
+            // The score only rises with the hash, and its logarithm costs more.
+            let score = match self.is_even {
+                true => hash as f64,
+                false => rendezgo::score(hash, peer.info.weight),
+            };
+            Scored {
+                peer: number,
+                score,
+            }
+        };
+        self.peers.iter().map(score).collect()
+    }
+
+    /// The first for a unit, and how many come before this worker.
+    fn place(&mut self, unit: u32, me: u32) -> Place {
+        let slot = self.slot(unit);
+        let all = self.scored(&slot);
+        let better =
+            |a: Scored, b: Scored| a.score > b.score || a.score == b.score && a.peer < b.peer;
+        let best = all
+            .iter()
+            .copied()
+            .reduce(|a, b| if better(b, a) { b } else { a });
+        let mine = all.iter().copied().find(|scored| scored.peer == me);
+        let before = |mine| all.iter().filter(|other| better(**other, mine)).count();
+        Place {
+            desired: best.map(|best| best.peer),
+            rank: mine.map(|mine| before(mine) as u32),
+        }
+    }
+
+    /// All who may have a unit, the first first.
+    fn ranking(&mut self, unit: u32) -> Vec<Scored> {
+        let slot = self.slot(unit);
+        let mut ranking = self.scored(&slot);
+        // Peers come in order of their ids, and a stable sort keeps that.
+        ranking.sort_by(|a, b| b.score.total_cmp(&a.score));
+        ranking
+    }
+}
+
+/// Gives every served unit its place.
+pub(super) fn place_all(
+    units: &mut Units,
+    groups: &[Group],
+    roster: &Roster,
+    (looks_at_served, looks_at_room): (bool, bool),
+) {
+    let serves = |group: &Group| {
+        let group = group.clone();
+        move |peer: &Peer| match looks_at_served {
+            true => peer.is_eligible(&group),
+            false => peer.info.healthy && peer.info.weight > 0.0,
+        }
+    };
+    let mut is_limited = false;
+    for group in groups {
+        let mut scores = Scores::new(group, roster, serves(group));
+        is_limited |= scores
+            .peers
+            .iter()
+            .any(|(_, peer)| peer.info.max_partitions.is_some() || peer.room_in(group).is_some());
+        for (index, number) in (0_u32..).zip(units.of(group).to_vec()) {
+            units.get_mut(number).place = scores.place(index, roster.me());
+        }
+    }
+    if is_limited && looks_at_room {
+        let scores = groups
+            .iter()
+            .map(|group| Scores::new(group, roster, serves(group)));
+        Matching::new(units, groups, roster, scores.collect()).settle(units);
+    }
+}
+
+/// A unit that asks: its group and its index there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Asking {
+    group: u32,
+    index: u32,
+    number: u32,
+}
+
+/// What a worker keeps for now: lowest score first. Scores are never below 0,
+/// so their bits are in their order.
+type Kept = BTreeSet<(u64, Asking)>;
+
+struct Matching<'a> {
+    groups: &'a [Group],
+    roster: &'a Roster,
+    scores: Vec<Scores<'a>>,
+    /// The rankings of units that were turned away, and whom each asks next.
+    rankings: Vec<Option<(Vec<Scored>, usize)>>,
+    kept: Vec<Kept>,
+    kept_of_group: BTreeMap<(u32, u32), Kept>,
+    queue: VecDeque<Asking>,
+}
+
+impl<'a> Matching<'a> {
+    fn new(
+        units: &Units,
+        groups: &'a [Group],
+        roster: &'a Roster,
+        scores: Vec<Scores<'a>>,
+    ) -> Self {
+        let mut queue = VecDeque::new();
+        for (group, served) in (0_u32..).zip(groups) {
+            for (index, &number) in (0_u32..).zip(units.of(served)) {
+                queue.push_back(Asking {
+                    group,
+                    index,
+                    number,
+                });
+            }
+        }
+        let peers = roster.peers().len();
+        Self {
+            groups,
+            roster,
+            scores,
+            rankings: vec![None; units.len()],
+            kept: vec![Kept::new(); peers],
+            kept_of_group: BTreeMap::new(),
+            queue,
+        }
+    }
+
+    fn settle(mut self, units: &mut Units) {
+        while let Some(asking) = self.queue.pop_front() {
+            let next = self.next_choice(asking);
+            units.get_mut(asking.number).place.desired = next.map(|scored| scored.peer);
+            if let Some(scored) = next {
+                self.ask(asking, scored);
+            }
+        }
+    }
+
+    fn next_choice(&mut self, asking: Asking) -> Option<Scored> {
+        let scores = &mut self.scores[asking.group as usize];
+        let (ranking, next) = self.rankings[asking.number as usize]
+            .get_or_insert_with(|| (scores.ranking(asking.index), 0));
+        let scored = ranking.get(*next).copied();
+        *next += 1;
+        scored
+    }
+
+    fn ask(&mut self, asking: Asking, scored: Scored) {
+        let peer = &self.roster.peers()[scored.peer as usize];
+        let group = &self.groups[asking.group as usize];
+        let entry = (scored.score.to_bits(), asking);
+        let kept = &mut self.kept[scored.peer as usize];
+        let of_group = self.kept_of_group.entry((scored.peer, asking.group));
+        let of_group = of_group.or_default();
+        kept.insert(entry);
+        of_group.insert(entry);
+        let over = |most: Option<u32>, count: usize| most.is_some_and(|most| count > most as usize);
+        let turned_away = if over(peer.room_in(group), of_group.len()) {
+            of_group.first().copied()
+        } else if over(peer.info.max_partitions, kept.len()) {
+            kept.first().copied()
+        } else {
+            None
+        };
+        if let Some(entry) = turned_away {
+            kept.remove(&entry);
+            let of_group = self.kept_of_group.get_mut(&(scored.peer, entry.1.group));
+            of_group
+                .expect("what is kept is kept in its group")
+                .remove(&entry);
+            self.queue.push_back(entry.1);
+        }
+    }
+}

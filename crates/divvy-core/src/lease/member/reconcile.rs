@@ -1,0 +1,335 @@
+//! Looking at everything: who is alive, which groups there are, who holds
+//! what.
+
+use std::time::Duration;
+
+use super::operations::Purpose;
+use super::placement;
+use super::timers::Timer;
+use super::units::Seen;
+use super::{Life, Member};
+use crate::lease::action::{Operation, Report, StopReason};
+use crate::lease::defect::Defect;
+use crate::store::{self, GroupDocument, Holder, LeaseKey};
+
+/// Most leases of one look.
+const LOOK_MAX: usize = 5_000;
+/// Units of groups that are gone are forgotten once there are more of them
+/// than this, and than of those that are served.
+const UNSERVED_MAX: usize = 10_000;
+
+impl Member {
+    /// Everything may have changed unseen.
+    pub(super) fn resync(&mut self) {
+        self.read_groups();
+        self.reconcile_soon();
+    }
+
+    /// Something changed: look at everything, together with what else changes
+    /// at about the same time.
+    pub(super) fn reconcile_soon(&mut self) {
+        let pause = self.setup.settings.reconcile_interval / 100;
+        let pause = pause.clamp(Duration::from_millis(2), Duration::from_millis(50));
+        let pause = pause + self.random.within(pause);
+        let at = self.backoff.until(self.now).unwrap_or(self.now) + pause;
+        self.timers.set_earlier(Timer::Reconcile, at);
+    }
+
+    pub(super) fn reconcile(&mut self) {
+        let settings = &self.setup.settings;
+        let interval = settings.reconcile_interval;
+        let spread = interval.mul_f64(settings.reconcile_jitter);
+        let next = interval.saturating_sub(spread) + self.random.within(spread * 2);
+        if let Some(until) = self.backoff.until(self.now) {
+            self.timers.set(Timer::Reconcile, until);
+            return;
+        }
+        self.timers.set(Timer::Reconcile, self.now + next);
+        if self.open_nonce().is_none() || self.life != Life::Live {
+            return;
+        }
+        if self
+            .operations
+            .is_under_way(|purpose| matches!(purpose, Purpose::Members))
+        {
+            return;
+        }
+        let timeout = self.setup.settings.operation_timeout;
+        self.send(Purpose::Members, Operation::Members, timeout);
+    }
+
+    pub(super) fn members_read(&mut self, members: &[store::Member]) {
+        if self.backoff.succeed(self.now) {
+            self.report(Report::Recovered);
+        }
+        if self.life != Life::Live {
+            return;
+        }
+        let before = self.roster.peers().to_vec();
+        let (info, weight) = (self.info(), self.setup.settings.default_weight);
+        let problems = self
+            .roster
+            .update(&self.setup.worker, &info, weight, members);
+        for problem in problems {
+            self.problem(problem);
+        }
+        if self.roster.peers() != before || !self.is_roster_known {
+            self.is_roster_known = true;
+            self.roster_changed = self.now;
+            let names = self.roster.peers().iter().map(|peer| peer.name.clone());
+            let names = names.collect();
+            self.report(Report::Members(names));
+            self.place();
+        }
+        self.round += 1;
+        self.look_round();
+        self.shed();
+        self.is_taking = true;
+    }
+
+    /// Reads the documents of groups, if they count.
+    pub(super) fn read_groups(&mut self) {
+        if !self.setup.dynamic || self.life != Life::Live {
+            return;
+        }
+        let next = self.now + self.setup.settings.config_refresh_interval;
+        self.timers.set(Timer::Config, next);
+        if self
+            .operations
+            .is_under_way(|purpose| matches!(purpose, Purpose::Groups))
+        {
+            // What it reads may be older than what was announced.
+            let soon = self.now + self.setup.settings.renewal_retry();
+            self.timers.set_earlier(Timer::Config, soon);
+            return;
+        }
+        let timeout = self.setup.settings.operation_timeout;
+        self.send(Purpose::Groups, Operation::Groups, timeout);
+    }
+
+    pub(super) fn groups_read(&mut self, documents: &[GroupDocument]) {
+        let (is_changed, problems) = self.groups.read(documents);
+        for problem in problems {
+            self.problem(problem);
+        }
+        if is_changed {
+            self.regrouped();
+        }
+    }
+
+    /// Other groups are served than before.
+    pub(super) fn regrouped(&mut self) {
+        let groups = self.groups.served().iter();
+        let groups = groups.map(|group| (group.name().as_str().into(), group.partitions()));
+        let report = Report::Groups(groups.collect());
+        self.report(report);
+        self.units.serve(self.groups.served());
+        if !self.is_planted(Defect::KeepUnwanted) {
+            let units = &self.units;
+            let is_unwanted = |unit: u32| units.get(unit).group.is_none();
+            let tenures = self.tenures.iter();
+            let unwanted: Vec<_> = tenures
+                .filter(|tenure| is_unwanted(tenure.unit))
+                .map(|tenure| tenure.id)
+                .collect();
+            for id in unwanted {
+                self.stop_tenure(id, StopReason::Unwanted);
+            }
+        }
+        self.forget_unserved();
+        if !self.setup.dynamic {
+            // The others go by which groups this worker says it serves.
+            self.beat();
+        }
+        self.place();
+        self.reconcile_soon();
+    }
+
+    fn forget_unserved(&mut self) {
+        let unserved = self.units.unserved();
+        let names_units = |purpose: &Purpose| {
+            matches!(
+                purpose,
+                Purpose::Look(_) | Purpose::Acquire(..) | Purpose::Adopt(..)
+            )
+        };
+        let is_much = unserved > UNSERVED_MAX && unserved * 2 > self.units.len();
+        if !is_much || self.operations.is_under_way(names_units) {
+            return;
+        }
+        let renumbered = self.units.compact();
+        for tenure in self.tenures.iter_mut() {
+            let number = renumbered[tenure.unit as usize];
+            tenure.unit = number.expect("units with a tenure are kept");
+        }
+    }
+
+    /// Decides anew who should have what.
+    fn place(&mut self) {
+        if !self.is_roster_known {
+            return;
+        }
+        let looks_at_served = !self.is_planted(Defect::IgnoreServed);
+        let looks_at_room = !self.is_planted(Defect::IgnoreRoom);
+        placement::place_all(
+            &mut self.units,
+            self.groups.served(),
+            &self.roster,
+            (looks_at_served, looks_at_room),
+        );
+        for unit in self.units.iter_mut() {
+            // What was in vain with others may not be with these.
+            unit.vain = 0;
+            unit.keep_until = None;
+            unit.is_given_up = false;
+        }
+        self.is_taking = true;
+    }
+
+    /// Looks at leases that this worker may have to take: at those that it is
+    /// first or second for in every round, and at others the more seldom, the
+    /// more come before it.
+    fn look_round(&mut self) {
+        if !self.is_eligible() {
+            return;
+        }
+        let (me, round) = (self.roster.me(), self.round);
+        let is_due = |rank: Option<u32>| match rank {
+            None => false,
+            Some(0 | 1) => true,
+            Some(rank) => round % u64::from(rank) == 0 || round == 1,
+        };
+        let units = self.units.iter().filter(|(_, unit)| unit.is_takeable());
+        let units = units.filter(|(_, unit)| {
+            unit.place.desired == Some(me) || is_due(unit.place.rank) || unit.doubt.is_some()
+        });
+        let units = units.map(|(number, _)| number).collect();
+        self.look(units);
+    }
+
+    pub(super) fn look(&mut self, units: Vec<u32>) {
+        if self
+            .operations
+            .is_under_way(|purpose| matches!(purpose, Purpose::Look(_)))
+        {
+            return;
+        }
+        let timeout = self.setup.settings.operation_timeout;
+        for units in units.chunks(LOOK_MAX) {
+            let keys = units.iter().map(|unit| self.units.get(*unit).key.clone());
+            let operation = Operation::Holders(keys.collect());
+            self.send(Purpose::Look(units.to_vec()), operation, timeout);
+        }
+    }
+
+    /// Leases that were not renewed may be over.
+    pub(super) fn look_at_late(&mut self) {
+        if !self.is_eligible() || self.backoff.is_active(self.now) {
+            return;
+        }
+        let is_over = |seen: &Seen| matches!(seen, Seen::Held { until, is_late: true, .. } if *until <= self.now);
+        let units = self.units.iter();
+        let late = units.filter(|(_, unit)| unit.is_takeable() && is_over(&unit.seen));
+        let late: Vec<u32> = late.map(|(number, _)| number).collect();
+        if self
+            .operations
+            .is_under_way(|purpose| matches!(purpose, Purpose::Look(_)))
+        {
+            let soon = self.now + Duration::from_millis(5);
+            self.timers.set_earlier(Timer::Lapse, soon);
+            return;
+        }
+        self.look(late);
+        self.set_lapse_timer();
+    }
+
+    fn set_lapse_timer(&mut self) {
+        let now = self.now;
+        let late = self.units.iter().filter_map(|(_, unit)| match unit.seen {
+            Seen::Held {
+                until,
+                is_late: true,
+                ..
+            } if until > now && unit.is_takeable() => Some(until),
+            _ => None,
+        });
+        let next = late.min();
+        self.timers.put(
+            Timer::Lapse,
+            next.map(|next| next + Duration::from_millis(1)),
+        );
+    }
+
+    /// Who holds what was read.
+    pub(super) fn looked(&mut self, units: &[u32], holders: Vec<Option<Holder>>) {
+        let settings = &self.setup.settings;
+        let late_below = settings
+            .lease_ttl
+            .saturating_sub(settings.renew_interval * 3 / 2);
+        let now = self.now;
+        let mut adoptable = Vec::new();
+        for (&number, holder) in units.iter().zip(holders) {
+            let unit = self.units.get_mut(number);
+            if !unit.is_takeable() {
+                continue;
+            }
+            let Some(holder) = holder else {
+                unit.doubt = None;
+                unit.seen = match std::mem::replace(&mut unit.seen, Seen::Unknown) {
+                    Seen::Free { since, lapsed } => Seen::Free { since, lapsed },
+                    Seen::Held { by, until, .. } => Seen::Free {
+                        since: now,
+                        lapsed: (until <= now).then_some(by),
+                    },
+                    Seen::Unknown => Seen::Free {
+                        since: now,
+                        lapsed: None,
+                    },
+                };
+                continue;
+            };
+            let is_mine = holder.worker == self.setup.worker.to_string();
+            let doubt = unit.doubt.take();
+            if let Some((token, nonce)) = holder.fence
+                && is_mine
+                && (doubt == Some(nonce) || self.defect == Some(Defect::AdoptForeign))
+            {
+                adoptable.push((number, nonce, token));
+                continue;
+            }
+            unit.is_given_up &= is_mine;
+            unit.seen = Seen::Held {
+                by: holder.worker.into(),
+                until: now + holder.left,
+                // What an earlier process of this name held, nobody renews.
+                is_late: is_mine || holder.left < late_below,
+            };
+        }
+        for (number, nonce, token) in adoptable {
+            self.adopt(number, nonce, token);
+        }
+        self.set_lapse_timer();
+        self.is_taking = true;
+    }
+
+    /// A lease was given back, it is said.
+    pub(super) fn seen_released(&mut self, key: &LeaseKey) {
+        let Some(number) = self.units.find(key) else {
+            return;
+        };
+        let now = self.now;
+        let unit = self.units.get_mut(number);
+        if !unit.is_takeable() {
+            return;
+        }
+        if !matches!(unit.seen, Seen::Free { .. }) {
+            unit.seen = Seen::Free {
+                since: now,
+                lapsed: None,
+            };
+        }
+        // Many are given back together: take them together, too.
+        let soon = now + Duration::from_millis(2);
+        self.timers.set_earlier(Timer::Take, soon);
+    }
+}

@@ -1,0 +1,130 @@
+//! The live workers of the cluster, as they say of themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::lease::group::Group;
+use crate::store::{self, WorkerId, WorkerInfo};
+
+/// A live worker.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Peer {
+    /// `cluster:name`, as scores and leases have it.
+    pub(super) id: Box<str>,
+    pub(super) name: Box<str>,
+    pub(super) info: WorkerInfo,
+    served: Option<BTreeSet<Box<str>>>,
+}
+
+impl Peer {
+    fn new(cluster: &str, name: &str, info: WorkerInfo) -> Self {
+        let served = info.groups.as_ref();
+        Self {
+            id: format!("{cluster}:{name}").into(),
+            name: name.into(),
+            served: served.map(|groups| groups.iter().map(|group| group.as_str().into()).collect()),
+            info,
+        }
+    }
+
+    /// Whether it may have partitions of this group.
+    pub(super) fn is_eligible(&self, group: &Group) -> bool {
+        self.info.healthy && self.info.weight > 0.0 && self.serves(group)
+    }
+
+    fn serves(&self, group: &Group) -> bool {
+        let served = self.served.as_ref();
+        served.is_none_or(|served| served.contains(group.name().as_str()))
+    }
+
+    /// How many partitions of this group it may have.
+    pub(super) fn room_in(&self, group: &Group) -> Option<u32> {
+        let limits = [self.info.max_per_group, group.max_per_worker()];
+        limits.into_iter().flatten().min()
+    }
+}
+
+/// All of them, in order of their ids, and this worker always among them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Roster {
+    peers: Vec<Peer>,
+    /// The number of this worker.
+    me: u32,
+    /// What cannot be read is told once: the texts that were.
+    told: BTreeMap<Box<str>, String>,
+}
+
+impl Roster {
+    pub(super) fn peers(&self) -> &[Peer] {
+        &self.peers
+    }
+
+    pub(super) const fn me(&self) -> u32 {
+        self.me
+    }
+
+    /// The number of the peer with this id.
+    pub(super) fn find(&self, id: &str) -> Option<u32> {
+        let peers = self.peers.binary_search_by(|peer| (*peer.id).cmp(id));
+        peers.ok().map(|index| index as u32)
+    }
+
+    /// Takes in who is alive; gives what could not be read. `me` is what this
+    /// worker says of itself, whatever the store has.
+    pub(super) fn update(
+        &mut self,
+        worker: &WorkerId,
+        me: &WorkerInfo,
+        default_weight: f64,
+        members: &[store::Member],
+    ) -> Vec<String> {
+        let cluster = worker.cluster.as_str();
+        let mut problems = Vec::new();
+        let others = members
+            .iter()
+            .filter(|member| member.name != worker.name.as_str());
+        let mut peers: Vec<Peer> = others
+            .map(|member| {
+                let unspoken = WorkerInfo {
+                    weight: default_weight,
+                    ..WorkerInfo::default()
+                };
+                let info = match &member.info {
+                    None => unspoken,
+                    Some(text) => match WorkerInfo::from_json(text) {
+                        Ok(info) => info,
+                        Err(error) => {
+                            problems.extend(self.tell(&member.name, text, &error));
+                            self.known(&member.name).unwrap_or(unspoken)
+                        }
+                    },
+                };
+                Peer::new(cluster, &member.name, info)
+            })
+            .collect();
+        peers.push(Peer::new(cluster, worker.name.as_str(), me.clone()));
+        peers.sort_by(|a, b| a.id.cmp(&b.id));
+        self.told
+            .retain(|name, _| peers.iter().any(|peer| peer.name == *name));
+        self.peers = peers;
+        let id = worker.to_string();
+        self.me = self.find(&id).unwrap_or_default();
+        problems
+    }
+
+    /// What was last read of a worker.
+    fn known(&self, name: &str) -> Option<WorkerInfo> {
+        let peer = self.peers.iter().find(|peer| &*peer.name == name)?;
+        Some(peer.info.clone())
+    }
+
+    /// The problem with what a worker says of itself, unless it was told.
+    fn tell(&mut self, name: &str, text: &str, error: &crate::Error) -> Option<String> {
+        if self.told.get(name).is_some_and(|told| told == text) {
+            return None;
+        }
+        self.told.insert(name.into(), text.to_owned());
+        Some(format!(
+            "worker {name:?} says of itself what cannot be read, so the last good is kept: {error}"
+        ))
+    }
+}

@@ -1,0 +1,224 @@
+//! Giving up what another worker should have, and giving leases back.
+
+use super::Member;
+use super::operations::Purpose;
+use super::tenure::{Phase, Tenure};
+use super::timers::Timer;
+use super::units::Seen;
+use crate::lease::action::{Operation, Report, StopReason, TenureId};
+use crate::lease::defect::Defect;
+use crate::store::Claim;
+
+/// Most partitions whose cooldown is asked for at once.
+const CANDIDATES_MAX: usize = 1_000;
+
+impl Member {
+    /// Gives up what another worker should have, as far as that is allowed.
+    pub(super) fn shed(&mut self) {
+        let candidates: Vec<TenureId> = self
+            .tenures
+            .iter()
+            .filter(|tenure| tenure.phase == Phase::Running && tenure.stop.is_none())
+            .filter(|tenure| self.is_anothers(tenure))
+            .map(|tenure| tenure.id)
+            .collect();
+        if candidates.is_empty() || self.backoff.is_active(self.now) {
+            return;
+        }
+        if !self.is_eligible() {
+            // Nothing holds back what should not be here at all.
+            for id in candidates {
+                self.stop_tenure(id, StopReason::Unhealthy);
+            }
+            return;
+        }
+        if !self.setup.settings.shedding {
+            return;
+        }
+        let ripe: Vec<TenureId> = candidates
+            .into_iter()
+            .filter(|id| self.is_ripe(*id))
+            .take(CANDIDATES_MAX)
+            .collect();
+        if ripe.is_empty() {
+            return;
+        }
+        if self.setup.settings.move_cooldown.is_zero() {
+            self.give_up(&ripe);
+            return;
+        }
+        if self
+            .operations
+            .is_under_way(|purpose| matches!(purpose, Purpose::Cooling(_)))
+        {
+            return;
+        }
+        let keys = ripe.iter().filter_map(|id| self.tenures.get(*id));
+        let keys = keys.map(|tenure| tenure.key.clone()).collect();
+        let timeout = self.setup.settings.operation_timeout;
+        self.send(Purpose::Cooling(ripe), Operation::Cooling(keys), timeout);
+    }
+
+    /// Whether another live worker should have it.
+    pub(super) fn is_anothers(&self, tenure: &Tenure) -> bool {
+        let unit = self.units.get(tenure.unit);
+        let desired = unit.place.desired.filter(|_| unit.group.is_some());
+        desired.is_some_and(|desired| desired != self.roster.me())
+    }
+
+    /// Whether a partition may be given up by how long it has run here.
+    fn is_ripe(&self, id: TenureId) -> bool {
+        let Some(tenure) = self.tenures.get(id) else {
+            return false;
+        };
+        let has_run = self.now.since(tenure.since) >= self.setup.settings.min_runtime;
+        let keep = self.units.get(tenure.unit).keep_until;
+        let is_kept = keep.is_some_and(|until| self.now < until);
+        has_run && (!is_kept || self.is_planted(Defect::ShedInVain))
+    }
+
+    pub(super) fn cooling_read(&mut self, ids: &[TenureId], cooling: &[bool]) {
+        let mut free = Vec::new();
+        for (&id, &is_cooling) in ids.iter().zip(cooling) {
+            let Some(tenure) = self.tenures.get(id) else {
+                continue;
+            };
+            self.units.get_mut(tenure.unit).is_cooling = is_cooling;
+            if !is_cooling {
+                free.push(id);
+            }
+        }
+        self.give_up(&free);
+    }
+
+    fn give_up(&mut self, ids: &[TenureId]) {
+        self.pace();
+        let settings = &self.setup.settings;
+        let most = match settings.gentle_handoff {
+            true => settings.releases_per_reconcile,
+            false => 0,
+        };
+        let least = settings.min_partitions as usize;
+        let mut kept = self.kept();
+        for &id in ids {
+            let is_paced = most > 0 && self.given_up >= most;
+            if is_paced || kept <= least || !self.is_eligible() {
+                return;
+            }
+            // The answer took its time: it may be this worker's by now.
+            let tenure = self.tenures.get(id);
+            if tenure.is_some_and(|tenure| {
+                tenure.phase == Phase::Running && tenure.stop.is_none() && self.is_anothers(tenure)
+            }) {
+                self.given_up += 1;
+                kept -= 1;
+                self.stop_tenure(id, StopReason::Shed);
+            }
+        }
+    }
+
+    /// Gives back what has stopped.
+    pub(super) fn release_stopped(&mut self) {
+        let keeps = !self.setup.settings.release_on_shutdown;
+        let mut over = Vec::new();
+        let mut stopped = Vec::new();
+        let mut claims = Vec::new();
+        for tenure in self.tenures.iter_mut() {
+            if tenure.phase != Phase::Stopped {
+                continue;
+            }
+            let is_kept = keeps && tenure.stop == Some(StopReason::Shutdown);
+            if tenure.is_lost || is_kept {
+                over.push(tenure.id);
+                continue;
+            }
+            tenure.phase = Phase::Releasing;
+            stopped.push(tenure.id);
+            claims.push(Claim {
+                key: tenure.key.clone(),
+                nonce: tenure.nonce,
+            });
+        }
+        for id in over {
+            self.finish(id);
+        }
+        if !claims.is_empty() {
+            let timeout = self.setup.settings.renewal_try();
+            let keys = claims.iter().map(|claim| claim.key.clone()).collect();
+            self.mark_moved(keys);
+            let purpose = Purpose::Release(stopped);
+            self.send(purpose, Operation::Release { claims }, timeout);
+        }
+    }
+
+    pub(super) fn released(&mut self, ids: &[TenureId]) {
+        for &id in ids {
+            let is_stopped = self
+                .tenures
+                .get(id)
+                .is_some_and(|tenure| !tenure.is_active());
+            if is_stopped {
+                self.finish(id);
+            }
+        }
+    }
+
+    /// A lease that cannot be given back runs out by itself.
+    pub(super) fn release_failed(&mut self, ids: &[TenureId]) {
+        for &id in ids {
+            let Some(tenure) = self.tenures.get(id).filter(|tenure| !tenure.is_active()) else {
+                continue;
+            };
+            if tenure.until <= self.now {
+                self.finish(id);
+            }
+        }
+        let retry = self.now + self.setup.settings.renewal_retry();
+        self.timers.set_earlier(Timer::Release, retry);
+    }
+
+    pub(super) fn release_again(&mut self) {
+        let is_under_way = self
+            .operations
+            .is_under_way(|purpose| matches!(purpose, Purpose::Release(_)));
+        if is_under_way {
+            let retry = self.now + self.setup.settings.renewal_retry();
+            self.timers.set_earlier(Timer::Release, retry);
+            return;
+        }
+        for tenure in self.tenures.iter_mut() {
+            if tenure.phase == Phase::Releasing {
+                tenure.phase = Phase::Stopped;
+            }
+        }
+    }
+
+    /// A tenure is over.
+    fn finish(&mut self, id: TenureId) {
+        let Some(tenure) = self.tenures.remove(id) else {
+            return;
+        };
+        let reason = tenure.stop.unwrap_or(StopReason::Lost);
+        let now = self.now;
+        let unit = self.units.get_mut(tenure.unit);
+        unit.tenure = None;
+        unit.is_given_up = reason == StopReason::Shed;
+        unit.seen = match tenure.is_lost {
+            true => Seen::Unknown,
+            false => Seen::Free {
+                since: now,
+                lapsed: None,
+            },
+        };
+        if tenure.has_failed {
+            self.start_failed(tenure.unit);
+        } else {
+            self.report(Report::Ended {
+                key: tenure.key,
+                reason,
+            });
+        }
+        self.is_taking = true;
+        self.are_grants_changed = true;
+    }
+}

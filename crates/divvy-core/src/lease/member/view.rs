@@ -1,0 +1,184 @@
+//! What a member has, and what is not where it should be, for those who look.
+
+use super::Member;
+use super::taking::Room;
+use super::tenure::Phase;
+use super::units::{Seen, Unit};
+use crate::lease::action::{StopReason, TenureId};
+use crate::moment::Moment;
+use crate::store::{LeaseKey, Nonce, Token, WorkerId};
+
+/// A partition that this worker has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Which.
+    pub key: LeaseKey,
+    /// Its tenure.
+    pub tenure: TenureId,
+    /// Its token.
+    pub token: Token,
+    /// Since when.
+    pub since: Moment,
+    /// Until when its grant is current, unless it is renewed; nothing if it
+    /// has ended.
+    pub until: Option<Moment>,
+    /// Whether its start hook has returned and it has not been asked to stop.
+    pub is_running: bool,
+    /// Why it stops, if it does.
+    pub stopping: Option<StopReason>,
+}
+
+/// A partition that is not where it should be, as this worker sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misaligned {
+    /// Which.
+    pub key: LeaseKey,
+    /// The worker that should have it.
+    pub desired: Box<str>,
+    /// What keeps it from there.
+    pub why: Misalignment,
+}
+
+/// What keeps a partition from where it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Misalignment {
+    /// Another worker holds it.
+    HeldBy(Box<str>),
+    /// It was moved a short while ago.
+    Cooldown,
+    /// It has not run long enough here.
+    MinRuntime,
+    /// The worker that has it would have too few.
+    Minimum,
+    /// The worker that should have it has no room.
+    Cap,
+    /// The store fails, or its start did.
+    Backoff,
+    /// It was given up before, and its new owner did not come.
+    InVain,
+    /// It waits for its turn.
+    Pace,
+    /// It is about to move.
+    Moving,
+    /// The store grants nothing yet.
+    Quarantine,
+    /// Giving up is switched off.
+    Off,
+}
+
+impl Misalignment {
+    /// Its name in metrics and events.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::HeldBy(_) => "held_by_another",
+            Self::Cooldown => "cooldown",
+            Self::MinRuntime => "min_runtime",
+            Self::Minimum => "minimum",
+            Self::Cap => "cap",
+            Self::Backoff => "backoff",
+            Self::InVain => "in_vain",
+            Self::Pace => "pace",
+            Self::Moving => "moving",
+            Self::Quarantine => "quarantine",
+            Self::Off => "off",
+        }
+    }
+}
+
+impl Member {
+    /// This worker.
+    pub const fn worker(&self) -> &WorkerId {
+        &self.setup.worker
+    }
+
+    /// Its session, while it has one.
+    pub const fn session(&self) -> Option<Nonce> {
+        self.open_nonce()
+    }
+
+    /// Whether the store has failed so lately that nothing is taken or given
+    /// up.
+    pub fn backoff_active(&self) -> bool {
+        self.backoff.is_active(self.now)
+    }
+
+    /// The partitions that this worker has.
+    pub fn held(&self) -> impl Iterator<Item = Held> {
+        self.tenures.iter().map(|tenure| Held {
+            key: tenure.key.clone(),
+            tenure: tenure.id,
+            token: tenure.token,
+            since: tenure.since,
+            until: (!tenure.is_void).then_some(tenure.until),
+            is_running: tenure.phase == Phase::Running && tenure.stop.is_none(),
+            stopping: tenure.stop,
+        })
+    }
+
+    /// How many it has.
+    pub fn held_count(&self) -> usize {
+        self.tenures.len()
+    }
+
+    /// Partitions that this worker has and should not, and that it should have
+    /// and has not.
+    pub fn misaligned(&self) -> impl Iterator<Item = Misaligned> {
+        let me = self.roster.me();
+        let room = Room::of(self);
+        let served = self
+            .units
+            .iter()
+            .filter(|(_, unit)| unit.group.is_some())
+            .map(|(_, unit)| unit);
+        served.filter_map(move |unit| {
+            let desired = unit.place.desired?;
+            let why = match (desired == me, unit.tenure) {
+                (true, Some(_)) | (false, None) => return None,
+                (true, None) => self.why_not_taken(unit, &room),
+                (false, Some(tenure)) => self.why_not_given_up(unit, tenure),
+            };
+            let peer = &self.roster.peers()[desired as usize];
+            Some(Misaligned {
+                key: unit.key.clone(),
+                desired: peer.name.clone(),
+                why,
+            })
+        })
+    }
+
+    fn why_not_taken(&self, unit: &Unit, room: &Room) -> Misalignment {
+        let is_waiting = unit.not_before.is_some_and(|until| self.now < until);
+        match &unit.seen {
+            Seen::Held { by, .. } => Misalignment::HeldBy(by.clone()),
+            _ if is_waiting || self.backoff_active() => Misalignment::Backoff,
+            _ if self.quarantine.is_some_and(|until| self.now < until) => Misalignment::Quarantine,
+            Seen::Free { .. } if !unit.is_wished && !room.is_there(unit) => Misalignment::Cap,
+            _ => Misalignment::Moving,
+        }
+    }
+
+    fn why_not_given_up(&self, unit: &Unit, tenure: TenureId) -> Misalignment {
+        let settings = &self.setup.settings;
+        let Some(tenure) = self.tenures.get(tenure) else {
+            return Misalignment::Moving;
+        };
+        if tenure.phase != Phase::Running || tenure.stop.is_some() {
+            Misalignment::Moving
+        } else if !settings.shedding {
+            Misalignment::Off
+        } else if self.backoff_active() {
+            Misalignment::Backoff
+        } else if self.now.since(tenure.since) < settings.min_runtime {
+            Misalignment::MinRuntime
+        } else if unit.keep_until.is_some_and(|until| self.now < until) {
+            Misalignment::InVain
+        } else if self.kept() <= settings.min_partitions as usize {
+            Misalignment::Minimum
+        } else if unit.is_cooling {
+            Misalignment::Cooldown
+        } else {
+            Misalignment::Pace
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Caps, minimums and pace.
+
+use std::time::Duration;
+
+use divvy_core::lease::{Event, Group, LeaseSettings};
+
+use crate::cluster::{Cluster, ms, settings};
+
+#[test]
+fn what_a_full_worker_cannot_take_goes_to_the_next_in_rank_at_once() {
+    let mut cluster = Cluster::new();
+    let capped = LeaseSettings {
+        max_partitions: 3,
+        ..settings()
+    };
+    cluster.start(Cluster::setup("a", &[("demo", 20)], capped));
+    cluster.start(Cluster::setup("b", &[("demo", 20)], settings()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 20);
+    assert_eq!(cluster.shares(), [3, 17]);
+    assert!(cluster.is_settled());
+    cluster.pass(Duration::from_secs(300));
+    assert!(cluster.starts.values().all(|(count, _)| *count == 1));
+}
+
+#[test]
+fn nobody_exceeds_its_caps_whoever_comes_and_goes() {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b", "c", "d"] {
+        let capped = LeaseSettings {
+            max_partitions: 20,
+            max_per_group: 12,
+            ..settings()
+        };
+        cluster.start(Cluster::setup(name, &[("one", 24), ("two", 24)], capped));
+    }
+    cluster.until(ms(2_000), |cluster| cluster.running() == 48);
+    cluster.kill(0);
+    cluster.until(ms(16_000), |cluster| cluster.running() == 48);
+    cluster.hand(1, Event::Stop);
+    // Two workers have room for 24 of each group in twos of 12, and 40 in all.
+    cluster.until(ms(16_000), |cluster| cluster.running() == 40);
+    for place in &cluster.places {
+        assert!(place.most <= 20);
+    }
+}
+
+#[test]
+fn the_limit_of_a_group_holds_for_every_worker() {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b", "c"] {
+        let mut setup = Cluster::setup(name, &[], settings());
+        setup.groups = vec![Group::new("demo", 9).unwrap().with_max_per_worker(3)];
+        cluster.start(setup);
+    }
+    cluster.until(ms(2_000), |cluster| cluster.running() == 9);
+    assert_eq!(cluster.shares(), [3, 3, 3]);
+}
+
+#[test]
+fn nobody_gives_up_so_much_that_it_falls_below_its_minimum() {
+    let mut cluster = Cluster::new();
+    let least = LeaseSettings {
+        min_partitions: 4,
+        move_cooldown: Duration::ZERO,
+        min_runtime: Duration::ZERO,
+        releases_per_reconcile: 5,
+        ..settings()
+    };
+    cluster.start(Cluster::setup("a", &[("demo", 5)], least));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 5);
+    for name in ["b", "c", "d", "e", "f", "g"] {
+        cluster.start(Cluster::setup(name, &[("demo", 5)], settings()));
+    }
+    cluster.pass(Duration::from_secs(60));
+    assert_eq!(cluster.shares()[0], 4, "{:?}", cluster.shares());
+    assert_eq!(cluster.running(), 5);
+}
+
+#[test]
+fn what_should_be_elsewhere_is_given_up_two_at_a_time() {
+    let mut cluster = Cluster::new();
+    let quick = LeaseSettings {
+        move_cooldown: Duration::ZERO,
+        min_runtime: Duration::ZERO,
+        ..settings()
+    };
+    cluster.start(Cluster::setup("a", &[("demo", 40)], quick.clone()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 40);
+    cluster.start(Cluster::setup("b", &[("demo", 40)], quick));
+    let before = cluster.now;
+    while !cluster.is_settled() || cluster.shares()[1] == 0 {
+        cluster.pass(ms(1));
+        assert!(cluster.running() >= 38, "{:?}", cluster.shares());
+        let span = cluster.now.since(before);
+        let most = 2 * (span.as_millis() / 5_000 + 2);
+        assert!(
+            cluster.shares()[1] as u128 <= most,
+            "{:?}",
+            cluster.shares()
+        );
+        assert!(span < Duration::from_secs(120));
+    }
+    assert!(cluster.starts.values().all(|(count, _)| *count <= 2));
+}

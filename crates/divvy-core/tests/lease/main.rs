@@ -1,0 +1,8 @@
+//! Lease mode's machine, step by step in time that is handed in.
+
+mod cluster;
+mod limits;
+mod movement;
+mod outage;
+mod ownership;
+mod session;

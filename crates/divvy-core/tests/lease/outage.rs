@@ -1,0 +1,120 @@
+//! A store that fails, forgets or is out of reach.
+
+use std::time::Duration;
+
+use divvy_core::lease::{Event, Report};
+use divvy_core::store::{LeaseTable, Nonce, Tenure, WorkerId};
+
+use crate::cluster::{CLUSTER, Cluster, key, ms, settings};
+
+fn two() -> Cluster {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b"] {
+        cluster.start(Cluster::setup(name, &[("demo", 24)], settings()));
+    }
+    cluster.until(ms(2_000), |cluster| cluster.running() == 24);
+    cluster.pass(ms(5_000));
+    cluster
+}
+
+#[test]
+fn a_worker_that_is_cut_off_stops_before_another_starts() {
+    let mut cluster = two();
+    cluster.places[0].is_cut_off = true;
+    // The bed refuses a start beside one that runs, unless it is cut off: here
+    // it must have stopped before.
+    let lost = cluster.shares()[0];
+    let stopped = cluster.until(ms(11_000), |cluster| cluster.shares()[0] == 0);
+    assert!(cluster.shares()[1] + lost == 24, "nothing was taken before");
+    cluster.until(ms(5_000), |cluster| cluster.shares()[1] == 24);
+    assert!(stopped < ms(10_000), "{stopped:?}");
+    cluster.places[0].is_cut_off = false;
+    cluster.until(Duration::from_secs(240), Cluster::is_settled);
+    assert!(cluster.shares()[0] > 0, "it takes part again");
+}
+
+#[test]
+fn a_short_outage_interrupts_nothing_and_a_long_one_everything() {
+    let mut cluster = two();
+    cluster.is_down = true;
+    cluster.pass(ms(4_000));
+    assert!(cluster.places[0].member.backoff_active() || cluster.running() == 24);
+    assert_eq!(cluster.running(), 24);
+    cluster.is_down = false;
+    cluster.pass(ms(4_000));
+    assert!(cluster.starts.values().all(|(count, _)| *count == 1));
+    cluster.is_down = true;
+    cluster.until(ms(11_000), |cluster| cluster.running() == 0);
+    cluster.pass(ms(60_000));
+    cluster.is_down = false;
+    let took = cluster.until(ms(32_000), |cluster| cluster.running() == 24);
+    assert!(took <= ms(32_000), "{took:?}");
+    let reports = &cluster.places[0].reports;
+    assert!(
+        reports
+            .iter()
+            .any(|report| matches!(report, Report::Backoff(_)))
+    );
+    assert!(reports.contains(&Report::Recovered));
+}
+
+#[test]
+fn a_store_that_forgot_everything_is_filled_again() {
+    let mut cluster = two();
+    cluster.table = LeaseTable::default();
+    let took = cluster.until(ms(9_000), |cluster| {
+        cluster.running() == 24 && cluster.starts.values().all(|(count, _)| *count == 2)
+    });
+    assert!(took < ms(9_000), "{took:?}");
+}
+
+#[test]
+fn a_lease_of_the_same_name_and_another_nonce_is_waited_out() {
+    let mut cluster = Cluster::new();
+    let ghost = WorkerId::new(CLUSTER, "a").unwrap();
+    let claim = divvy_core::store::Claim {
+        key: key("demo", 3),
+        nonce: Nonce::new(99),
+    };
+    let (time, ttl) = (cluster.time(), Duration::from_secs(10));
+    cluster.table.acquire(time, &ghost, &claim, ttl);
+    cluster.start(Cluster::setup("a", &[("demo", 5)], settings()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 4);
+    cluster.pass(ms(7_000));
+    assert_eq!(cluster.running(), 4);
+    let took = cluster.until(ms(4_000), |cluster| cluster.running() == 5);
+    assert!(took > ms(2_000), "not before it is over: {took:?}");
+}
+
+#[test]
+fn a_lost_lease_stops_its_partition_at_the_next_renewal() {
+    let mut cluster = two();
+    let lease = cluster.places[0].running.keys().next().cloned().unwrap();
+    let holder = cluster.table.holder(cluster.time(), &lease).unwrap();
+    let claim = divvy_core::store::Claim {
+        key: lease.clone(),
+        nonce: holder.fence.unwrap().1,
+    };
+    let worker = cluster.places[0].member.worker().clone();
+    let time = cluster.time();
+    assert_eq!(
+        cluster.table.release(time, &worker, &claim),
+        Tenure::Current
+    );
+    cluster.until(ms(3_100), |cluster| {
+        !cluster.places[0].running.contains_key(&lease)
+    });
+    cluster.until(ms(6_000), |cluster| cluster.running() == 24);
+}
+
+#[test]
+fn leases_are_renewed_while_a_partition_takes_long_to_stop() {
+    let mut cluster = two();
+    cluster.places[0].holds_stops = true;
+    cluster.hand(0, Event::Stop);
+    cluster.pass(ms(15_000));
+    assert_eq!(cluster.running(), 24, "nobody took what still stops");
+    assert!(cluster.problems(0).is_empty());
+    cluster.let_go(0);
+    cluster.until(ms(2_000), |cluster| cluster.shares()[1] == 24);
+}

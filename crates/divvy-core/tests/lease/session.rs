@@ -1,0 +1,81 @@
+//! Names and their sessions.
+
+use divvy_core::lease::{Ending, Event, LeaseSettings};
+
+use crate::cluster::{Cluster, ms, settings};
+
+#[test]
+fn a_second_process_with_the_same_name_is_refused() {
+    let mut cluster = Cluster::new();
+    cluster.start(Cluster::setup("a", &[("demo", 4)], settings()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 4);
+    let mut twin = Cluster::setup("a", &[("demo", 4)], settings());
+    twin.seed = 99;
+    let twin = cluster.start(twin);
+    cluster.until(ms(21_000), |cluster| cluster.places[twin].ended.is_some());
+    assert_eq!(cluster.places[twin].ended, Some(Ending::NameTaken));
+    let problems = cluster.problems(twin);
+    assert!(problems.last().unwrap().contains("another process is c:a"));
+    assert_eq!(cluster.shares()[0], 4, "the first one is not disturbed");
+}
+
+#[test]
+fn a_process_that_comes_back_after_a_crash_gets_its_name_when_the_session_is_over() {
+    let mut cluster = Cluster::new();
+    let first = cluster.start(Cluster::setup("a", &[("demo", 4)], settings()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 4);
+    cluster.pass(ms(1_000));
+    cluster.kill(first);
+    let mut again = Cluster::setup("a", &[("demo", 4)], settings());
+    again.seed = 99;
+    let again = cluster.start(again);
+    cluster.until(ms(12_000), |cluster| cluster.running() == 4);
+    assert!(cluster.places[again].ended.is_none());
+    assert!(cluster.problems(again)[0].contains("waiting"));
+}
+
+#[test]
+fn a_stop_that_takes_too_long_ends_late_and_leaves_its_leases_to_run_out() {
+    let mut cluster = Cluster::new();
+    let hasty = LeaseSettings {
+        shutdown_timeout: ms(3_000),
+        ..settings()
+    };
+    cluster.start(Cluster::setup("a", &[("demo", 4)], hasty));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 4);
+    cluster.places[0].holds_stops = true;
+    cluster.hand(0, Event::Stop);
+    cluster.until(ms(3_100), |cluster| cluster.places[0].ended.is_some());
+    assert_eq!(cluster.places[0].ended, Some(Ending::Late));
+}
+
+#[test]
+fn leases_that_are_not_released_on_shutdown_wait_for_whoever_comes_back() {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b"] {
+        let keeping = LeaseSettings {
+            release_on_shutdown: false,
+            ..settings()
+        };
+        cluster.start(Cluster::setup(name, &[("demo", 24)], keeping));
+    }
+    cluster.until(ms(2_000), |cluster| cluster.running() == 24);
+    let had = cluster.shares();
+    cluster.hand(0, Event::Stop);
+    cluster.until(ms(1_000), |cluster| cluster.places[0].ended.is_some());
+    cluster.pass(ms(4_000));
+    assert_eq!(cluster.shares()[1], had[1], "nothing moved");
+    cluster.until(ms(8_000), |cluster| cluster.running() == 24);
+}
+
+#[test]
+fn a_member_that_stops_before_it_began_ends_at_once() {
+    let mut cluster = Cluster::new();
+    let setup = Cluster::setup("a", &[("demo", 4)], settings());
+    let mut member = divvy_core::lease::Member::new(setup.clone(), cluster.now);
+    member.handle(cluster.now, Event::Stop);
+    assert!(member.is_over());
+    cluster.start(setup);
+    cluster.hand(0, Event::Stop);
+    cluster.until(ms(100), |cluster| cluster.places[0].ended.is_some());
+}
