@@ -1,5 +1,7 @@
 //! The reference semantics of a lease store.
 
+mod strangers;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
