@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{fs, io, thread};
 
-use divvy_core::leader::Defect;
 use serde::{Deserialize, Serialize};
 
+use crate::defects::Defect;
+use crate::mode::Mode;
 use crate::totals::Totals;
 use crate::trial::{Failure, Trial};
 
@@ -30,6 +31,8 @@ pub enum Goal {
 /// Many seeds to run.
 #[derive(Debug, Clone)]
 pub struct Campaign {
+    /// Which kind of worlds.
+    pub mode: Mode,
     /// The first seed.
     pub first: u64,
     /// When it is over.
@@ -65,7 +68,7 @@ impl Campaign {
     /// and then.
     pub fn run(&self, progress: impl Fn(&Totals, f64) + Sync) -> io::Result<Report> {
         let start = match &self.resume {
-            Some(path) => read(path)?,
+            Some(path) => read(path, self.mode)?,
             None => None,
         };
         let (mut next, mut totals) = match start {
@@ -84,18 +87,21 @@ impl Campaign {
             }
             next = next.wrapping_add(count);
             if let Some(path) = &self.resume {
-                write(path, next, &totals)?;
+                write(path, self.mode, next, &totals)?;
             }
         }
         failures.sort();
         failures.truncate(FAILURES_MAX);
         let failures = failures.into_iter();
-        let failures =
-            failures.filter_map(|seed| Trial::of_seed(seed).with_defect(self.defect).shrunk());
+        let failures = failures.filter_map(|seed| self.trial(seed).shrunk());
         Ok(Report {
             totals,
             failures: failures.collect(),
         })
+    }
+
+    fn trial(&self, seed: u64) -> Trial {
+        Trial::of_seed(self.mode, seed).with_defect(self.defect)
     }
 
     fn done(&self, totals: &Totals) -> f64 {
@@ -138,7 +144,7 @@ impl Campaign {
                     return;
                 }
                 let seed = first.wrapping_add(index);
-                let outcome = Trial::of_seed(seed).with_defect(self.defect).run(false);
+                let outcome = self.trial(seed).run(false);
                 let mut sums = sums.lock().expect("no thread panics while it adds");
                 sums.0.add(&outcome);
                 if outcome.broken.is_some() {
@@ -162,7 +168,7 @@ impl Campaign {
     }
 }
 
-fn read(path: &Path) -> io::Result<Option<Checkpoint>> {
+fn read(path: &Path, mode: Mode) -> io::Result<Option<Checkpoint>> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -171,20 +177,20 @@ fn read(path: &Path) -> io::Result<Option<Checkpoint>> {
     let checkpoint: Checkpoint = serde_json::from_str(&text).map_err(|error| {
         io::Error::other(format!("is not a file that a run can go on from: {error}"))
     })?;
-    if checkpoint.format != FORMAT || checkpoint.mode != "leader" {
+    if checkpoint.format != FORMAT || checkpoint.mode != mode.as_str() {
         let found = format!("format {} of mode {}", checkpoint.format, checkpoint.mode);
         return Err(io::Error::other(format!(
-            "{found} is not one that this version can go on from"
+            "{found} is not one that a run of mode {mode} can go on from"
         )));
     }
     Ok(Some(checkpoint))
 }
 
 /// Written beside and put in place, so that an interruption leaves the old one.
-fn write(path: &Path, next_seed: u64, totals: &Totals) -> io::Result<()> {
+fn write(path: &Path, mode: Mode, next_seed: u64, totals: &Totals) -> io::Result<()> {
     let checkpoint = Checkpoint {
         format: FORMAT,
-        mode: "leader".to_owned(),
+        mode: mode.as_str().to_owned(),
         next_seed,
         totals: totals.clone(),
     };

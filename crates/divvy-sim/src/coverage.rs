@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::mode::Mode;
+
 macro_rules! mishaps {
-    ($($name:ident = $text:literal: $doc:literal,)*) => {
+    ($($name:ident = $text:literal $(in $mode:ident)?: $doc:literal,)*) => {
         /// Something that went wrong.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Mishap {
@@ -21,13 +23,34 @@ macro_rules! mishaps {
                     $(Self::$name => $text,)*
                 }
             }
+
+            /// The mode in which alone it can happen, if there is one.
+            const fn only_in(self) -> Option<Mode> {
+                match self {
+                    $(Self::$name => mishaps!(@only $($mode)?),)*
+                }
+            }
         }
     };
+    (@only $mode:ident) => { Some(Mode::$mode) };
+    (@only) => { None };
+}
+
+impl Mishap {
+    /// Whether it can happen in worlds of this mode.
+    pub fn is_of(self, mode: Mode) -> bool {
+        self.only_in().is_none_or(|only| only == mode)
+    }
+
+    /// All that can happen in worlds of this mode.
+    pub fn all_of(mode: Mode) -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(move |one| one.is_of(mode))
+    }
 }
 
 mishaps! {
     Crash = "crash": "A process ended without a word.",
-    LeaderCrash = "crash_of_leader": "The process that ended was leading.",
+    LeaderCrash = "crash_of_leader" in Leader: "The process that ended was leading.",
     MassRestart = "mass_restart": "Many processes ended at once.",
     Pause = "pause": "A process stood still, its clock went on.",
     Suspend = "suspend": "A machine slept.",
@@ -38,30 +61,30 @@ mishaps! {
     OperationDropped = "operation_dropped": "An operation never reached the store.",
     ReplyLost = "reply_lost": "An operation was carried out, its reply lost.",
     OperationDelayed = "operation_delayed": "An operation took far longer than usual.",
-    OperationDuplicated = "operation_duplicated": "An operation reached the store twice.",
+    OperationDuplicated = "operation_duplicated" in Leader: "An operation reached the store twice.",
     OperationLate = "operation_late_applied": "An operation was applied after its caller had given up.",
-    SpuriousConflict = "spurious_conflict": "A conditional write lost to nobody.",
-    StaleRead = "stale_read": "A read gave a value of the past.",
+    SpuriousConflict = "spurious_conflict" in Leader: "A conditional write lost to nobody.",
+    StaleRead = "stale_read" in Leader: "A read gave a value of the past.",
     StoreStall = "store_stall": "The store stood still.",
     StoreUnavailable = "store_unavailable": "The store refused operations.",
-    StoreRolledBack = "store_rolled_back": "The store forgot its latest writes.",
+    StoreRolledBack = "store_rolled_back" in Leader: "The store forgot its latest writes.",
     StoreEmptied = "store_emptied": "The store forgot everything.",
-    AmnesiaUnannounced = "amnesia_without_new_incarnation": "The store forgot and did not say so.",
-    WatchLost = "watch_event_lost": "A watch event never came.",
-    WatchRepeated = "watch_event_repeated": "A watch event came twice.",
-    WatchLate = "watch_event_late": "A watch event came late.",
+    AmnesiaUnannounced = "amnesia_without_new_incarnation" in Leader: "The store forgot and did not say so.",
+    WatchLost = "watch_event_lost" in Leader: "A watch event never came.",
+    WatchRepeated = "watch_event_repeated" in Leader: "A watch event came twice.",
+    WatchLate = "watch_event_late" in Leader: "A watch event came late.",
     HookSlow = "hook_slow": "A hook took its time.",
     HookOverdue = "hook_overdue": "A hook outlasted its deadline.",
     HookFailed = "hook_failed": "A hook failed or panicked.",
     HookStuck = "hook_never_returned": "A hook never returned.",
     Abort = "abort": "A member ended its process by policy.",
-    SourceFailed = "source_failed": "The source of partitions failed.",
-    SourceHung = "source_hung": "The source of partitions did not answer.",
-    SourceEmpty = "source_empty": "The source gave nothing.",
-    SourceShrunk = "source_shrunk": "The source gave less than half.",
-    SourceDuplicated = "source_duplicated": "The source gave partitions twice.",
-    WeightNoise = "weight_noise": "Partition weights changed from read to read.",
-    PartitionsChanged = "partitions_changed": "Partitions were added or removed.",
+    SourceFailed = "source_failed" in Leader: "The source of partitions failed.",
+    SourceHung = "source_hung" in Leader: "The source of partitions did not answer.",
+    SourceEmpty = "source_empty" in Leader: "The source gave nothing.",
+    SourceShrunk = "source_shrunk" in Leader: "The source gave less than half.",
+    SourceDuplicated = "source_duplicated" in Leader: "The source gave partitions twice.",
+    WeightNoise = "weight_noise" in Leader: "Partition weights changed from read to read.",
+    PartitionsChanged = "partitions_changed" in Leader: "Partitions were added or removed.",
     Refresh = "refresh_requested": "An application asked for a refresh.",
     Unhealthy = "worker_unhealthy": "A worker said that it is not well.",
     WeightChanged = "worker_weight_changed": "A worker's weight changed.",
@@ -69,9 +92,29 @@ mishaps! {
     Leave = "leave": "A member left for good.",
     Return = "return": "A member left and came back.",
     RollingRestart = "rolling_restart": "Members were restarted one after another.",
-    FalseElection = "false_election": "A member was told to lead while another did.",
-    MixedLeases = "mixed_leases": "Members with leases of two lengths made one cluster.",
-    Scribble = "foreign_write": "A stranger wrote what is no record.",
+    FalseElection = "false_election" in Leader: "A member was told to lead while another did.",
+    MixedLeases = "mixed_leases" in Leader: "Members with leases of two lengths made one cluster.",
+    Scribble = "foreign_write" in Leader: "A stranger wrote what is no record.",
+    StoreRestarted = "store_restarted" in Lease: "The store was restarted, and had all that it had.",
+    RestartForgot = "store_restarted_and_forgot" in Lease: "The store was restarted, and had forgotten some or all.",
+    Quarantine = "quarantine" in Lease: "The store granted nothing because it had just started.",
+    ClockForward = "store_clock_forward" in Lease: "The store's clock was set forward.",
+    ClockBack = "store_clock_back" in Lease: "The store's clock was set back.",
+    Eviction = "eviction" in Lease: "The store threw keys away to make room.",
+    ScriptFlush = "script_flush" in Lease: "The store forgot its scripts.",
+    NoticeLost = "notice_lost" in Lease: "A notice never came.",
+    NoticeRepeated = "notice_repeated" in Lease: "A notice came twice.",
+    NoticeLate = "notice_late" in Lease: "A notice came late.",
+    ForeignTake = "foreign_lease_taken" in Lease: "A stranger took a lease that nobody held.",
+    ForeignDelete = "foreign_lease_deleted" in Lease: "A stranger deleted a lease that somebody held.",
+    ForeignOverwrite = "foreign_lease_overwritten" in Lease: "A stranger wrote itself over the holder of a lease.",
+    ForeignMember = "foreign_member" in Lease: "A stranger said that it is a live worker, and took nothing.",
+    GroupGarbled = "group_garbled" in Lease: "The document of a group was not one.",
+    GroupChanged = "group_changed" in Lease: "A group got another size or limit.",
+    GroupRemoved = "group_removed" in Lease: "A group was taken away.",
+    Namesake = "namesake" in Lease: "A second process was started with the name of a worker.",
+    NameTaken = "name_taken" in Lease: "A process ended because another has its name.",
+    EndedLate = "ended_late" in Lease: "A member ended although a hook had not.",
     StaleEffect = "stale_effect_refused": "A resource refused an effect that came late with an old token.",
 }
 
@@ -96,26 +139,9 @@ impl Coverage {
         self.0[mishap as usize]
     }
 
-    /// Adds what happened in another world.
-    pub fn add(&mut self, other: &Self) {
-        for (sum, count) in self.0.iter_mut().zip(other.0) {
-            *sum += count;
-        }
-    }
-
-    /// The counts by name.
-    pub fn by_name(&self) -> BTreeMap<String, u64> {
-        let named = |&mishap: &Mishap| (mishap.as_str().to_owned(), self.of(mishap));
-        Mishap::ALL.iter().map(named).collect()
-    }
-
-    /// The counts that [`Coverage::by_name`] gave; names that nobody knows any
-    /// more are left out.
-    pub fn from_names(names: &BTreeMap<String, u64>) -> Self {
-        let mut coverage = Self::default();
-        for &mishap in Mishap::ALL {
-            coverage.0[mishap as usize] = names.get(mishap.as_str()).copied().unwrap_or(0);
-        }
-        coverage
+    /// The counts by name, of all that can happen in worlds of this mode.
+    pub fn by_name(&self, mode: Mode) -> BTreeMap<String, u64> {
+        let named = |mishap: Mishap| (mishap.as_str().to_owned(), self.of(mishap));
+        Mishap::all_of(mode).map(named).collect()
     }
 }

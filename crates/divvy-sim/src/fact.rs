@@ -1,7 +1,9 @@
 //! What happened in a world, as its invariants are told: facts, not beliefs.
 
+use std::time::Duration;
+
 use divvy_core::leader::{Committed, LeaderRecord, SessionId, Version, WorkerRecord};
-use divvy_core::store::{Key, Revision, Token};
+use divvy_core::store::{Key, LeaseKey, Nonce, Revision, Token};
 use divvy_core::{Moment, Partitions};
 
 use crate::ledger::Ledger;
@@ -67,6 +69,19 @@ pub enum Fact<'a> {
         /// In true time; nothing if no grant is current.
         until: Option<TrueTime>,
         /// The same on its own clock.
+        until_local: Option<Moment>,
+    },
+    /// The grant of one running partition is current until then, whatever
+    /// holds for the others of its member. Where it is not, it has lost its
+    /// authority for good.
+    TenureDeadline {
+        /// Where it runs.
+        member: usize,
+        /// Which.
+        partition: usize,
+        /// In true time; nothing if it is over.
+        until: Option<TrueTime>,
+        /// The same on its member's clock.
         until_local: Option<Moment>,
     },
     /// A process is gone, and all that it ran with it.
@@ -163,6 +178,90 @@ pub enum Fact<'a> {
         /// Whether it told so by a new incarnation.
         announced: bool,
     },
+    /// A member sent an operation on a lease, of which it names the tenure.
+    LeaseSent {
+        /// Which member.
+        by: usize,
+        /// In which life of its process.
+        life: u32,
+        /// Which lease.
+        key: &'a LeaseKey,
+        /// Of which tenure.
+        nonce: Nonce,
+        /// What it wants.
+        wish: LeaseWish,
+    },
+    /// A member sent off the lease of a partition that it has started, to be
+    /// ended.
+    GivenBack {
+        /// Which member.
+        member: usize,
+        /// Which partition.
+        partition: usize,
+    },
+    /// The store granted a lease.
+    LeaseGranted {
+        /// Of which partition.
+        name: &'a str,
+        /// With which token.
+        token: Token,
+    },
+    /// The store granted a lease, or let it run on, for a process that is
+    /// still there.
+    LeaseKept {
+        /// Whose.
+        member: usize,
+        /// Of which partition.
+        partition: usize,
+        /// When its holder asked for that, on its own clock.
+        sent: Moment,
+        /// For how long, on the store's clock.
+        ttl: Duration,
+    },
+    /// The store gave a worker's name to a session, or let it keep it.
+    SessionKept {
+        /// Of which member.
+        member: usize,
+        /// The worker's name.
+        id: &'a str,
+        /// The session.
+        session: SessionId,
+        /// Until when, in true time.
+        until: TrueTime,
+    },
+    /// Something happened to leases that the store does not protect them from:
+    /// until then, whoever had one before may still work.
+    Disturbed {
+        /// Whose.
+        whose: Disturbed,
+        /// Until when.
+        until: TrueTime,
+    },
+    /// A process ended because another has its name.
+    NameTaken {
+        /// Which.
+        member: usize,
+        /// Whether another has had it since this one began.
+        rightly: bool,
+    },
+    /// A member started one more partition.
+    Took {
+        /// Which member.
+        member: usize,
+        /// How many of a kind it has now.
+        owned: usize,
+        /// How many of that kind it may have.
+        most: usize,
+    },
+    /// A member began to give up a partition for another worker.
+    Shed {
+        /// Which member.
+        member: usize,
+        /// How many it keeps.
+        left: usize,
+        /// Below how many it gives up none.
+        least: usize,
+    },
     /// A member has work under way.
     Busy {
         /// Which.
@@ -183,6 +282,28 @@ pub enum Fact<'a> {
     },
     /// What somebody who sees everything sees at the end of a phase.
     Surveyed(&'a Survey),
+}
+
+/// What a member wants of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaseWish {
+    /// To have it.
+    Acquire,
+    /// To keep it.
+    Renew,
+    /// To end it.
+    Release,
+}
+
+/// Whose leases were disturbed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disturbed {
+    /// All.
+    Leases,
+    /// The lease of one partition.
+    Lease(usize),
+    /// Names of workers.
+    Sessions,
 }
 
 /// How far a world has come.
@@ -213,6 +334,10 @@ pub struct Survey {
     pub running: Vec<(usize, Vec<usize>)>,
     /// Partitions that run although the source does not give them.
     pub unwanted: Vec<usize>,
+    /// Partitions that nobody has although somebody who may has room.
+    pub unserved: Vec<usize>,
+    /// Members that have more than they may.
+    pub crowded: Vec<usize>,
     /// Members that believe to lead.
     pub leaders: Vec<usize>,
     /// Chunks in the store.

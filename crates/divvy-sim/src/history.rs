@@ -86,6 +86,7 @@ impl History {
             is_exclusive: true,
             leader_lease: lease,
             value_bytes_max: usize::MAX,
+            operations_max: usize::MAX,
             members_max: members.max().unwrap_or(0),
             partitions_max: numbers.len(),
             start_within: lease,

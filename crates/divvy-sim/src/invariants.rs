@@ -10,16 +10,20 @@ mod bounds;
 mod deadline;
 mod grant_condition;
 mod leader_exists;
+mod lease_names;
 mod names;
 mod no_idle_moves;
 mod no_orphan;
 mod one_session;
 mod ownership_after_healing;
 mod prompt_start;
+mod rightful_leases;
 mod rightful_writes;
 mod rising_tokens;
+mod room;
 mod root_chain;
 mod single_authority;
+mod steady_work;
 mod whole_roots;
 
 use std::fmt;
@@ -67,6 +71,8 @@ pub struct Bounds {
     pub leader_lease: Duration,
     /// Largest value that may be stored.
     pub value_bytes_max: usize,
+    /// Most operations of one member that may be under way at once.
+    pub operations_max: usize,
     /// Most members that a world has.
     pub members_max: usize,
     /// Most partitions that a world has.
@@ -106,7 +112,7 @@ macro_rules! several {
 }
 
 several! {
-    /// All invariants of one world.
+    /// All invariants of one world in leader mode.
     Invariants {
         single_authority: single_authority::SingleAuthority,
         rising_tokens: rising_tokens::RisingTokens,
@@ -125,6 +131,23 @@ several! {
         prompt_start: prompt_start::PromptStart,
         no_orphan: no_orphan::NoOrphan,
         leader_exists: leader_exists::LeaderExists,
+    }
+}
+
+several! {
+    /// All invariants of one world in lease mode.
+    LeaseInvariants {
+        single_authority: single_authority::SingleAuthority,
+        rising_tokens: rising_tokens::RisingTokens,
+        deadline: deadline::Deadlines,
+        one_session: one_session::OneSession,
+        rightful_leases: rightful_leases::RightfulLeases,
+        names: lease_names::LeaseNames,
+        bounds: bounds::Bounded,
+        alternation: alternation::Alternation,
+        ownership_after_healing: ownership_after_healing::OwnershipAfterHealing,
+        steady_work: steady_work::SteadyWork,
+        room: room::Room,
     }
 }
 

@@ -5,7 +5,8 @@
 //! a store, clocks, links, hooks and a source of partitions that fail in every
 //! way that the protocol allows for. A seed decides all of it: the same seed is
 //! the same world, event for event. What must hold is in [`Invariants`], one
-//! file each, and is checked after every step.
+//! file each, and is checked after every step. A [`LeaseWorld`] is the same for
+//! lease mode.
 //!
 //! ```
 //! use divvy_sim::{Profile, World};
@@ -25,7 +26,9 @@ mod fault;
 pub mod figures;
 mod history;
 mod invariants;
+mod lease;
 mod ledger;
+mod mode;
 mod profile;
 mod queue;
 mod resource;
@@ -38,18 +41,21 @@ mod world;
 pub use campaign::{Campaign, Goal, Report};
 pub use clock::{MemberClock, RATE_ERROR_MAX_PPM};
 pub use coverage::{Coverage, Mishap};
-pub use defects::{DEFECTS, Hunt, bound_of, hunt};
+pub use defects::{Defect, Hunt, hunt};
 pub use dice::Dice;
-pub use divvy_core::leader::Defect;
-pub use fact::{Fact, Phase, Seen, Survey};
+pub use fact::{Disturbed, Fact, LeaseWish, Phase, Seen, Survey};
 pub use fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather};
 pub use history::{Happened, History};
-pub use invariants::{Bounds, Broken, Invariants, OwnershipInvariants};
+pub use invariants::{Bounds, Broken, Invariants, LeaseInvariants, OwnershipInvariants};
+pub use lease::{
+    GroupPlan, LeaseFault, LeaseFaultKind, LeasePreset, LeaseProfile, LeaseWorld, PlacePlan,
+};
 pub use ledger::{Known, Ledger};
+pub use mode::Mode;
 pub use profile::{Election, Preset, Profile};
 pub use resource::{Resource, Verdict};
 pub use search::{Search, Searched};
 pub use time::TrueTime;
 pub use totals::Totals;
-pub use trial::{Failure, Outcome, Trial, defect_name, defect_named};
+pub use trial::{Failure, Outcome, Trial};
 pub use world::{Observation, Observed, Tally, World};

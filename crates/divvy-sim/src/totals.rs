@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::coverage::Coverage;
+use crate::coverage::Mishap;
 use crate::trial::Outcome;
 
 /// Sums over seeds: what a run that was interrupted goes on from.
@@ -44,7 +44,7 @@ impl Totals {
         self.revocations += tally.moves;
         self.effects += tally.effects;
         self.violations += u64::from(outcome.broken.is_some());
-        self.add_faults(&tally.coverage);
+        self.add_faults(&tally.coverage.by_name(outcome.mode));
     }
 
     /// Adds the sums of other seeds.
@@ -56,12 +56,21 @@ impl Totals {
         self.revocations += other.revocations;
         self.effects += other.effects;
         self.violations += other.violations;
-        self.add_faults(&Coverage::from_names(&other.faults));
+        self.add_faults(&other.faults);
     }
 
-    fn add_faults(&mut self, coverage: &Coverage) {
-        let mut sum = Coverage::from_names(&self.faults);
-        sum.add(coverage);
-        self.faults = sum.by_name();
+    /// Names that nobody knows any more are left out.
+    fn add_faults(&mut self, counts: &BTreeMap<String, u64>) {
+        for &mishap in Mishap::ALL {
+            let Some(count) = counts.get(mishap.as_str()) else {
+                continue;
+            };
+            match self.faults.get_mut(mishap.as_str()) {
+                Some(sum) => *sum += count,
+                None => {
+                    self.faults.insert(mishap.as_str().to_owned(), *count);
+                }
+            }
+        }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use divvy_core::leader::Defect;
-
+use crate::defects::Defect;
 use crate::invariants::Broken;
+use crate::lease::{LeaseProfile, LeaseWorld};
+use crate::mode::Mode;
 use crate::profile::Profile;
 use crate::world::{Tally, World};
 
@@ -17,6 +18,8 @@ const SHRINK_RUNS_MAX: usize = 400;
 /// A seed with what is left out of its world or planted into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
+    /// Which kind of world it is.
+    pub mode: Mode,
     /// The seed.
     pub seed: u64,
     /// Faults that are left out.
@@ -28,6 +31,8 @@ pub struct Trial {
 /// What came of a trial.
 #[derive(Debug, Clone)]
 pub struct Outcome {
+    /// Which kind of world it was.
+    pub mode: Mode,
     /// What happened in it, counted.
     pub tally: Tally,
     /// The invariant that did not hold, if one did not.
@@ -51,8 +56,9 @@ pub struct Failure {
 
 impl Trial {
     /// The trial of a seed, as it is.
-    pub const fn of_seed(seed: u64) -> Self {
+    pub const fn of_seed(mode: Mode, seed: u64) -> Self {
         Self {
+            mode,
             seed,
             without: BTreeSet::new(),
             defect: None,
@@ -65,46 +71,77 @@ impl Trial {
         Self { defect, ..self }
     }
 
-    /// The profile of its world.
-    pub fn profile(&self) -> Profile {
+    /// How many faults its world has, with those that are left out.
+    pub fn faults(&self) -> usize {
+        match self.mode {
+            Mode::Leader => self.leader_profile().faults.len(),
+            Mode::Lease => self.lease_profile().faults.len(),
+        }
+    }
+
+    fn leader_profile(&self) -> Profile {
         Profile {
             without: self.without.clone(),
-            defect: self.defect,
+            defect: match self.defect {
+                Some(Defect::Leader(defect)) => Some(defect),
+                Some(Defect::Lease(_)) | None => None,
+            },
             ..Profile::of_seed(self.seed)
+        }
+    }
+
+    fn lease_profile(&self) -> LeaseProfile {
+        LeaseProfile {
+            without: self.without.clone(),
+            defect: match self.defect {
+                Some(Defect::Lease(defect)) => Some(defect),
+                Some(Defect::Leader(_)) | None => None,
+            },
+            ..LeaseProfile::of_seed(self.seed)
         }
     }
 
     /// Runs it. A machine that panics breaks an invariant too.
     pub fn run(&self, traced: bool) -> Outcome {
-        let mut world = World::new(self.profile(), traced);
-        let ran = catch_unwind(AssertUnwindSafe(|| world.run()));
-        let broken = match ran {
-            Ok(outcome) => outcome.err(),
-            Err(panic) => Some(Broken {
-                invariant: "panic",
-                property: "no member panics",
-                seen: panic_message(panic.as_ref()),
-            }),
-        };
-        if let Some(broken) = &broken {
-            world.note_end(&broken.to_string());
-        }
-        Outcome {
-            tally: world.tally(),
-            broken,
-            trace: world.take_trace(),
+        match self.mode {
+            Mode::Leader => {
+                let mut world = World::new(self.leader_profile(), traced);
+                let broken = survived(|| world.run());
+                if let Some(broken) = &broken {
+                    world.note_end(&broken.to_string());
+                }
+                Outcome {
+                    mode: self.mode,
+                    tally: world.tally(),
+                    broken,
+                    trace: world.take_trace(),
+                }
+            }
+            Mode::Lease => {
+                let mut world = LeaseWorld::new(self.lease_profile(), traced);
+                let broken = survived(|| world.run());
+                if let Some(broken) = &broken {
+                    world.note_end(&broken.to_string());
+                }
+                Outcome {
+                    mode: self.mode,
+                    tally: world.tally(),
+                    broken,
+                    trace: world.take_trace(),
+                }
+            }
         }
     }
 
     /// The command that runs it again.
     pub fn command(&self) -> String {
-        let mut command = format!("divvy simulate --mode leader --seed {}", self.seed);
+        let mut command = format!("divvy simulate --mode {} --seed {}", self.mode, self.seed);
         if !self.without.is_empty() {
             let without: Vec<String> = self.without.iter().map(usize::to_string).collect();
             command.push_str(&format!(" --without {}", without.join(",")));
         }
         if let Some(defect) = self.defect {
-            command.push_str(&format!(" --defect {}", defect_name(defect)));
+            command.push_str(&format!(" --defect {}", defect.name()));
         }
         command.push_str(" --trace");
         command
@@ -114,7 +151,7 @@ impl Trial {
     /// break, and tells how it breaks.
     pub fn shrunk(&self) -> Option<Failure> {
         let first = self.run(false).broken?;
-        let all = self.profile().faults.len();
+        let all = self.faults();
         let mut smallest = self.clone();
         let mut runs = 0;
         let mut step = all.max(1);
@@ -146,22 +183,16 @@ impl Trial {
     }
 }
 
-/// The name of a defect as the command line has it: words joined by dashes.
-pub fn defect_name(defect: Defect) -> String {
-    let mut name = String::new();
-    for (index, letter) in format!("{defect:?}").char_indices() {
-        if letter.is_ascii_uppercase() && index > 0 {
-            name.push('-');
-        }
-        name.push(letter.to_ascii_lowercase());
+/// What a run broke, if it did; a panic is broken too.
+fn survived(run: impl FnOnce() -> Result<(), Broken>) -> Option<Broken> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(outcome) => outcome.err(),
+        Err(panic) => Some(Broken {
+            invariant: "panic",
+            property: "no member panics",
+            seen: panic_message(panic.as_ref()),
+        }),
     }
-    name
-}
-
-/// The defect with this name, if there is one.
-pub fn defect_named(name: &str) -> Option<Defect> {
-    let mut all = Defect::ALL.iter().copied();
-    all.find(|&defect| defect_name(defect) == name)
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

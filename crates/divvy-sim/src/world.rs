@@ -37,6 +37,9 @@ use process::{Arrival, Process};
 use source::Source;
 use store::Store;
 
+/// Operations of one member that are under way at once, chunks of a root and
+/// garbage included.
+pub(crate) const OPERATIONS_MAX: usize = 64;
 /// Wall clocks are off by at most this, in milliseconds.
 const WALL_ERROR_MAX_MS: i64 = 100;
 
@@ -332,6 +335,7 @@ fn bounds(profile: &Profile) -> Bounds {
         is_exclusive: settings.store_outage == StoreOutage::Exclusive,
         leader_lease: settings.leader_lease,
         value_bytes_max: profile.value_bytes_max,
+        operations_max: OPERATIONS_MAX,
         members_max: profile.members_max(),
         partitions_max: profile.partitions_max().max(1),
         // Hooks of one partition are serial: what stops must have stopped.

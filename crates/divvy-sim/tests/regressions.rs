@@ -1,13 +1,13 @@
 //! Worlds that once broke an invariant, by their seed and the faults that do
 //! not matter.
 
-use divvy_sim::Trial;
+use divvy_sim::{Mode, Trial};
 
 #[track_caller]
 fn holds(seed: u64, without: &[usize]) {
     let trial = Trial {
         without: without.iter().copied().collect(),
-        ..Trial::of_seed(seed)
+        ..Trial::of_seed(Mode::Leader, seed)
     };
     let broken = trial.run(false).broken;
     assert!(broken.is_none(), "{}: {}", trial.command(), broken.unwrap());

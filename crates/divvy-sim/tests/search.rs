@@ -1,6 +1,7 @@
 //! All orders of events, up to a depth.
 
-use divvy_sim::{Search, defect_named};
+use divvy_core::leader::Defect;
+use divvy_sim::Search;
 
 const SEARCH: Search = Search {
     depth: 4,
@@ -23,7 +24,7 @@ fn no_order_of_events_gives_a_partition_two_owners() {
 
 #[test]
 fn the_search_finds_a_grant_that_nobody_waited_for() {
-    let defect = defect_named("grant-without-ack");
+    let defect = Some(Defect::GrantWithoutAck);
     let searched = Search { defect, ..SEARCH }.run();
     assert!(searched.broken.is_some(), "{} states", searched.states);
 }

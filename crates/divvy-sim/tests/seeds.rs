@@ -1,14 +1,25 @@
 //! Worlds by their seeds: what must hold in all of them, and that they are
 //! what they are.
 
-use divvy_sim::{Campaign, Goal, Mishap, Totals, Trial};
+use divvy_sim::{Campaign, Goal, Mishap, Mode, Totals, Trial};
 
 /// Seeds of the slice that runs with the other tests.
 const SLICE: u64 = 1500;
 
 #[test]
-fn no_seed_of_the_slice_breaks_an_invariant_and_every_fault_happens() {
+fn no_seed_of_leader_mode_breaks_an_invariant_and_every_fault_happens() {
+    slice_holds(Mode::Leader);
+}
+
+#[test]
+fn no_seed_of_lease_mode_breaks_an_invariant_and_every_fault_happens() {
+    slice_holds(Mode::Lease);
+}
+
+#[track_caller]
+fn slice_holds(mode: Mode) {
     let campaign = Campaign {
+        mode,
         first: 0,
         goal: Goal::Seeds(SLICE),
         defect: None,
@@ -22,7 +33,7 @@ fn no_seed_of_the_slice_breaks_an_invariant_and_every_fault_happens() {
     }
     assert_eq!(report.totals.violations, 0);
     assert_eq!(report.totals.seeds, SLICE);
-    for &mishap in Mishap::ALL {
+    for mishap in Mishap::all_of(mode) {
         let count = report.totals.faults[mishap.as_str()];
         assert!(count > 0, "{} never happened", mishap.as_str());
     }
@@ -30,17 +41,22 @@ fn no_seed_of_the_slice_breaks_an_invariant_and_every_fault_happens() {
 
 #[test]
 fn the_same_seed_is_the_same_world_line_by_line() {
-    for seed in [1, 7, 23] {
-        let trial = Trial::of_seed(seed);
+    let modes = [Mode::Leader, Mode::Lease];
+    for (mode, seed) in modes
+        .iter()
+        .flat_map(|&mode| [1, 7, 23].map(|seed| (mode, seed)))
+    {
+        let trial = Trial::of_seed(mode, seed);
         let (first, second) = (trial.run(true), trial.run(true));
         assert!(first.trace.len() > 100, "{} lines", first.trace.len());
-        assert_eq!(first.trace, second.trace, "seed {seed}");
+        assert_eq!(first.trace, second.trace, "{mode}, seed {seed}");
         assert_eq!(first.tally.events, trial.run(false).tally.events);
     }
 }
 
 fn hours(hours: f64, first: u64) -> Campaign {
     Campaign {
+        mode: Mode::Leader,
         first,
         goal: Goal::ClusterHours(hours),
         defect: None,
@@ -69,7 +85,7 @@ fn after_the_last_seed_comes_the_first() {
     let totals = campaign.run(|_, _| {}).unwrap().totals;
     let mut apart = Totals::default();
     for seed in [u64::MAX, 0, 1] {
-        apart.add(&Trial::of_seed(seed).run(false));
+        apart.add(&Trial::of_seed(Mode::Leader, seed).run(false));
     }
     assert_eq!(totals, apart);
 }
@@ -111,6 +127,7 @@ fn a_run_that_was_interrupted_goes_on_where_it_was() {
     std::fs::create_dir_all(&directory).unwrap();
     let file = directory.join("run.json");
     let campaign = |seeds, resume| Campaign {
+        mode: Mode::Lease,
         first: 100,
         goal: Goal::Seeds(seeds),
         defect: None,

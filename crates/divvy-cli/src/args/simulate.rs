@@ -58,6 +58,8 @@ pub(crate) struct SimulateArgs {
 pub(crate) enum Mode {
     /// A leader places partitions, by compare-and-set in a store.
     Leader,
+    /// Workers take leases that a store lets expire.
+    Lease,
 }
 
 fn count(text: &str) -> Result<u64, Invalid> {

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::thread;
 
 use anyhow::{Context as _, anyhow};
-use divvy_sim::{Campaign, Defect, Goal, Trial, defect_named};
+use divvy_sim::{Campaign, Defect, Goal, Mode, Trial};
 
 use super::write_json;
 use crate::args::SimulateArgs;
@@ -23,7 +23,6 @@ use report::{Result as Printed, write_failure, write_totals};
 const SEEDS_DEFAULT: u64 = 1000;
 
 pub(crate) fn run(args: &SimulateArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let crate::args::Mode::Leader = args.mode;
     if args.defects {
         return defects::run(args, out);
     }
@@ -39,6 +38,7 @@ pub(crate) fn run(args: &SimulateArgs, out: &mut dyn Write) -> Result<(), Failur
 /// One seed, with its trace if that was asked for.
 fn one(args: &SimulateArgs, seed: u64, out: &mut dyn Write) -> Result<(), Failure> {
     let trial = Trial {
+        mode: mode(args),
         seed,
         without: args.without.iter().copied().collect::<BTreeSet<_>>(),
         defect: defect(args)?,
@@ -84,6 +84,7 @@ fn many(args: &SimulateArgs, out: &mut dyn Write) -> Result<(), Failure> {
         return Err(Failure::usage("from", from, rule));
     }
     let campaign = Campaign {
+        mode: mode(args),
         first: args.from.unwrap_or(0),
         goal,
         defect: defect(args)?,
@@ -120,8 +121,16 @@ fn defect(args: &SimulateArgs) -> Result<Option<Defect>, Failure> {
         return Ok(None);
     };
     let rule = "is not among those that --defects shows";
-    let defect = defect_named(name).ok_or_else(|| Failure::usage("defect", name, rule))?;
+    let defect = Defect::named(mode(args), name);
+    let defect = defect.ok_or_else(|| Failure::usage("defect", name, rule))?;
     Ok(Some(defect))
+}
+
+const fn mode(args: &SimulateArgs) -> Mode {
+    match args.mode {
+        crate::args::Mode::Leader => Mode::Leader,
+        crate::args::Mode::Lease => Mode::Lease,
+    }
 }
 
 /// Threads to run on unless a number is given.

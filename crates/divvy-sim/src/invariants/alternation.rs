@@ -1,5 +1,6 @@
 //! I12: start and stop hooks of a partition strictly alternate and never
-//! overlap, and whoever says that it has left runs none.
+//! overlap, whoever says that it has left runs none, and none runs of what is
+//! given back.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +50,7 @@ impl Alternation {
 
 impl Invariant for Alternation {
     const NUMBER: &'static str = "I12";
-    const PROPERTY: &'static str = "hooks of a partition strictly alternate and never overlap, and are over when leaving is said";
+    const PROPERTY: &'static str = "hooks of a partition strictly alternate and never overlap, and are over when leaving is said or a lease given back";
 
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         match *seen.fact {
@@ -88,9 +89,24 @@ impl Invariant for Alternation {
                     )),
                 }
             }
-            Fact::Gone { member, .. } => {
-                self.members[member].clear();
-                Ok(())
+            Fact::GivenBack { member, partition } => {
+                let last = self.members[member].get(&partition);
+                match last.is_none_or(|last| *last == Last::Stopped) {
+                    true => Ok(()),
+                    false => Err(format!(
+                        "m{member} gives the lease of partition {partition} back at {:?}",
+                        last.expect("it is at something")
+                    )),
+                }
+            }
+            Fact::Gone { member, in_order } => {
+                let hooks = std::mem::take(&mut self.members[member]);
+                match hooks.iter().find(|(_, last)| **last != Last::Stopped) {
+                    Some((partition, last)) if in_order => Err(format!(
+                        "m{member} ended, and partition {partition} is at {last:?}"
+                    )),
+                    _ => Ok(()),
+                }
             }
             _ => Ok(()),
         }

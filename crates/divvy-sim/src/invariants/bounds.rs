@@ -4,9 +4,6 @@ use super::{Bounds, Invariant};
 use crate::fact::{Fact, Seen};
 use crate::time::TrueTime;
 
-/// Operations of one member that are under way at once, chunks of a root and
-/// garbage included.
-const OPERATIONS_MAX: usize = 64;
 /// Chunks that may lie in a quiet store: those of the root, and what was left
 /// by leaders that died between two writes.
 const CHUNKS_MAX: usize = 64;
@@ -18,6 +15,7 @@ const STEPS_MAX: u32 = 20_000;
 #[derive(Debug, Clone)]
 pub(super) struct Bounded {
     value_bytes_max: usize,
+    operations_max: usize,
     hooks_max: usize,
     /// Steps of each member in the present second.
     steps: Vec<u32>,
@@ -28,6 +26,7 @@ impl Bounded {
     pub(super) fn new(bounds: &Bounds) -> Self {
         Self {
             value_bytes_max: bounds.value_bytes_max,
+            operations_max: bounds.operations_max,
             hooks_max: bounds.partitions_max,
             steps: vec![0; bounds.members_max],
             second: 0,
@@ -59,8 +58,8 @@ impl Invariant for Bounded {
                 return Err(format!("{key} has {bytes} bytes, at most {most} fit"));
             }
             Fact::Stepped { member, .. } => return self.step(seen.at, member),
-            Fact::Busy { operations, .. } if operations > OPERATIONS_MAX => {
-                ("operations", operations, OPERATIONS_MAX)
+            Fact::Busy { operations, .. } if operations > self.operations_max => {
+                ("operations", operations, self.operations_max)
             }
             Fact::Busy { hooks, .. } if hooks > self.hooks_max => ("hooks", hooks, self.hooks_max),
             Fact::Surveyed(survey) if survey.chunks > CHUNKS_MAX => {

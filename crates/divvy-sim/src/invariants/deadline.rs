@@ -3,12 +3,26 @@
 //!
 //! Effects look at the deadline that the machine gave, so what must hold is
 //! that this deadline was earned: it lies a margin before the end of a lease
-//! that counts from when an applied renewal was sent.
+//! that counts from when an applied renewal was sent. Where partitions have
+//! deadlines of their own, each is earned by its own lease, as it would end if
+//! the store's clock ran as fast as one may and the holder's as slowly.
+
+use std::time::Duration;
 
 use divvy_core::Moment;
 
 use super::{Bounds, Invariant};
+use crate::clock::RATE_ERROR_MAX_PPM;
 use crate::fact::{Fact, Seen};
+
+/// What a partition has of its own, where it does.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tenure {
+    /// Until when its lease lets it work.
+    earned: Option<Moment>,
+    /// Until when it says that it works; nothing inside if no longer.
+    deadline: Option<Option<Moment>>,
+}
 
 #[derive(Debug, Clone, Default)]
 struct Holder {
@@ -17,6 +31,44 @@ struct Holder {
     deadline: Option<Moment>,
     /// Partitions that were started and not yet asked to stop.
     unstopped: Vec<usize>,
+    tenures: Vec<Tenure>,
+}
+
+impl Holder {
+    fn deadline_of(&self, partition: usize) -> Option<Moment> {
+        let own = self.tenures.get(partition);
+        own.and_then(|tenure| tenure.deadline)
+            .unwrap_or(self.deadline)
+    }
+
+    fn tenure(&mut self, partition: usize) -> &mut Tenure {
+        if self.tenures.len() <= partition {
+            self.tenures.resize(partition + 1, Tenure::default());
+        }
+        &mut self.tenures[partition]
+    }
+
+    fn keep(&mut self, partition: usize, sent: Moment, ttl: Duration) {
+        let end = sent + usable(ttl);
+        let earned = &mut self.tenure(partition).earned;
+        *earned = Some(earned.map_or(end, |earned| earned.max(end)));
+    }
+
+    /// Gives what was earned, if the deadline is beyond that.
+    fn set(&mut self, partition: usize, until: Option<Moment>) -> Option<Moment> {
+        let tenure = self.tenure(partition);
+        tenure.deadline = Some(until);
+        let earned = tenure.earned.unwrap_or_default();
+        until.filter(|until| *until > earned).map(|_| earned)
+    }
+}
+
+/// How long after it was asked for a lease may be worked under: by the slowest
+/// clock against the fastest, less a margin.
+fn usable(ttl: Duration) -> Duration {
+    let nanos = ttl.as_nanos() * (1_000_000 - RATE_ERROR_MAX_PPM as u128)
+        / (1_000_000 + RATE_ERROR_MAX_PPM as u128);
+    Duration::from_nanos(nanos as u64) - ttl / 20
 }
 
 #[derive(Debug, Clone)]
@@ -73,6 +125,27 @@ impl Invariant for Deadlines {
                     )),
                 }
             }
+            Fact::LeaseKept {
+                member,
+                partition,
+                sent,
+                ttl,
+            } => {
+                self.members[member].keep(partition, sent, ttl);
+                Ok(())
+            }
+            Fact::TenureDeadline {
+                member,
+                partition,
+                until_local,
+                ..
+            } => match self.members[member].set(partition, until_local) {
+                None => Ok(()),
+                Some(earned) => Err(format!(
+                    "m{member} works on partition {partition} until {until_local:?} and its \
+                     lease gives it {earned:?}"
+                )),
+            },
             // Hooks are serial: what still starts cannot be asked to stop.
             Fact::StartEnded {
                 member,
@@ -88,13 +161,18 @@ impl Invariant for Deadlines {
             }
             Fact::Stepped { member, now } => {
                 let holder = &self.members[member];
-                if holder.unstopped.is_empty() || holder.deadline.is_some_and(|until| now < until) {
-                    return Ok(());
+                let overdue = holder.unstopped.iter().find(|&&partition| {
+                    let until = holder.deadline_of(partition);
+                    until.is_none_or(|until| until <= now)
+                });
+                match overdue {
+                    None => Ok(()),
+                    Some(&partition) => Err(format!(
+                        "m{member} lets partition {partition} run although its deadline is {:?} \
+                         and it is {now:?}",
+                        holder.deadline_of(partition)
+                    )),
                 }
-                Err(format!(
-                    "m{member} lets partition {} run although its deadline is {:?} and it is {now:?}",
-                    holder.unstopped[0], holder.deadline
-                ))
             }
             Fact::Gone { member, in_order } => {
                 let holder = std::mem::take(&mut self.members[member]);

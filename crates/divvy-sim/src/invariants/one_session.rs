@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use divvy_core::leader::SessionId;
 
 use super::{Bounds, Invariant};
-use crate::fact::{Fact, Seen};
+use crate::fact::{Disturbed, Fact, Seen};
 use crate::time::TrueTime;
 
 #[derive(Debug, Clone)]
@@ -75,10 +75,29 @@ impl Invariant for OneSession {
                 }
                 Ok(())
             }
+            Fact::SessionKept {
+                member,
+                id,
+                session,
+                until,
+            } => self.extend(seen.at, member, (id, session), until),
             Fact::Forgot { .. } => {
                 self.excused = seen.at + self.excuse;
                 Ok(())
             }
+            Fact::Disturbed {
+                whose: Disturbed::Sessions,
+                until,
+            } => {
+                self.excused = until.max(self.excused);
+                Ok(())
+            }
+            Fact::NameTaken {
+                member,
+                rightly: false,
+            } => Err(format!(
+                "m{member} ended because its name is taken, and nobody has it"
+            )),
             _ => Ok(()),
         }
     }

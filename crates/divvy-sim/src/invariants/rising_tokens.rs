@@ -44,14 +44,23 @@ impl RisingTokens {
                     root.root.version
                 ));
             }
-            let last = self.granted.get(name).copied();
-            if last.is_some_and(|last| token <= last) {
-                let last = last.expect("just compared");
-                return Err(format!("{name} was granted with {token} after {last}"));
-            }
-            self.granted.insert(name.into(), token);
+            self.grant(name, token)?;
         }
         Ok(())
+    }
+
+    fn grant(&mut self, name: &str, token: Token) -> Result<(), String> {
+        let Some(last) = self.granted.get_mut(name) else {
+            self.granted.insert(name.into(), token);
+            return Ok(());
+        };
+        match token <= *last {
+            true => Err(format!("{name} was granted with {token} after {last}")),
+            false => {
+                *last = token;
+                Ok(())
+            }
+        }
     }
 }
 
@@ -75,6 +84,7 @@ impl Invariant for RisingTokens {
                 let before = seen.ledger.root.as_ref().map(|known| &known.value);
                 self.grants(before, root)
             }
+            Fact::LeaseGranted { name, token } => self.grant(name, token),
             Fact::StartCalled {
                 member,
                 partition,

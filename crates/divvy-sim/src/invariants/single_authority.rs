@@ -1,17 +1,26 @@
 //! I1: at most one authority per partition at every instant.
 //!
 //! A partition runs at a member from the call of its start hook until its stop
-//! hook has returned, and its effects count until the member's deadline. Both
-//! together is authority, and no instant may have two.
+//! hook has returned, and its effects count until the member's deadline, or its
+//! own where it has one. Both together is authority, and no instant may have
+//! two.
 
 use super::{Bounds, Invariant};
-use crate::fact::{Fact, Seen};
+use crate::fact::{Disturbed, Fact, Seen};
 use crate::time::TrueTime;
+
+/// A partition that runs.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    member: usize,
+    /// Until when its effects count, if that is not the member's deadline.
+    until: Option<TrueTime>,
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct SingleAuthority {
     /// Where each partition runs.
-    runs: Vec<Vec<usize>>,
+    runs: Vec<Vec<Run>>,
     /// What runs at each member.
     held: Vec<Vec<usize>>,
     /// Until when each member's effects count.
@@ -20,6 +29,9 @@ pub(super) struct SingleAuthority {
     /// promised; what it breaks is over after this.
     excused: TrueTime,
     excuse: std::time::Duration,
+    /// Until when each partition may run twice, because something was done to
+    /// its lease that no lease protects from.
+    disturbed: Vec<TrueTime>,
     /// Nothing of it is promised where work may outlast its lease.
     is_promised: bool,
 }
@@ -32,18 +44,23 @@ impl SingleAuthority {
             until: vec![TrueTime::ZERO; bounds.members_max],
             excused: TrueTime::ZERO,
             excuse: bounds.lease * 2,
+            disturbed: vec![TrueTime::ZERO; bounds.partitions_max],
             is_promised: bounds.is_exclusive,
         }
     }
 
     fn begin(&mut self, at: TrueTime, member: usize, partition: usize) -> Result<(), String> {
-        self.runs[partition].push(member);
+        let run = Run {
+            member,
+            until: None,
+        };
+        self.runs[partition].push(run);
         self.held[member].push(partition);
         self.alone(at, member, partition)
     }
 
     fn end(&mut self, member: usize, partition: usize) {
-        self.runs[partition].retain(|&other| other != member);
+        self.runs[partition].retain(|run| run.member != member);
         self.held[member].retain(|&other| other != partition);
     }
 
@@ -55,21 +72,53 @@ impl SingleAuthority {
         }
     }
 
+    /// A partition has a deadline of its own.
+    fn set(
+        &mut self,
+        at: TrueTime,
+        (member, partition): (usize, usize),
+        until: TrueTime,
+    ) -> Result<(), String> {
+        let mut runs = self.runs[partition].iter_mut();
+        if let Some(run) = runs.find(|run| run.member == member) {
+            run.until = Some(until);
+        }
+        self.alone(at, member, partition)
+    }
+
+    fn until(&self, run: &Run) -> TrueTime {
+        run.until.unwrap_or(self.until[run.member])
+    }
+
     fn alone(&self, at: TrueTime, member: usize, partition: usize) -> Result<(), String> {
-        let is_excused = !self.is_promised || at < self.excused;
-        if self.runs[partition].len() < 2 || self.until[member] <= at || is_excused {
+        let runs = &self.runs[partition];
+        if runs.len() < 2 || !self.is_promised || at < self.excused {
             return Ok(());
         }
-        let others = self.runs[partition].iter();
-        let other = others
-            .copied()
-            .find(|&other| other != member && self.until[other] > at);
-        match other {
+        let own = runs.iter().find(|run| run.member == member);
+        let own = own.map_or(TrueTime::ZERO, |run| self.until(run));
+        let ends = |run: &&Run| {
+            let both = own.min(self.until(run));
+            run.member != member && both > at && both > self.disturbed[partition]
+        };
+        match runs.iter().find(ends) {
             None => Ok(()),
-            Some(other) => Err(format!(
-                "partition {partition} runs at m{member} until {} and at m{other} until {}",
-                self.until[member], self.until[other]
+            Some(run) => Err(format!(
+                "partition {partition} runs at m{member} until {own} and at m{} until {}",
+                run.member,
+                self.until(run)
             )),
+        }
+    }
+
+    fn disturb(&mut self, whose: Disturbed, until: TrueTime) {
+        let several = match whose {
+            Disturbed::Leases => &mut self.disturbed[..],
+            Disturbed::Lease(partition) => &mut self.disturbed[partition..=partition],
+            Disturbed::Sessions => return,
+        };
+        for disturbed in several {
+            *disturbed = until.max(*disturbed);
         }
     }
 }
@@ -109,8 +158,27 @@ impl Invariant for SingleAuthority {
                 let mut held = self.held[member].iter();
                 held.try_for_each(|&partition| self.alone(seen.at, member, partition))
             }
+            Fact::TenureDeadline {
+                member,
+                partition,
+                until: Some(until),
+                ..
+            } => self.set(seen.at, (member, partition), until),
+            Fact::TenureDeadline {
+                member,
+                partition,
+                until: None,
+                ..
+            } => {
+                self.end(member, partition);
+                Ok(())
+            }
             Fact::Gone { member, .. } => {
                 self.release(member);
+                Ok(())
+            }
+            Fact::Disturbed { whose, until } => {
+                self.disturb(whose, until);
                 Ok(())
             }
             Fact::Forgot { announced: false } => {
@@ -122,10 +190,12 @@ impl Invariant for SingleAuthority {
                 partition,
                 token,
                 seen: higher,
-            } if self.is_promised && seen.at >= self.excused => Err(format!(
-                "the effect of partition {partition} at m{member} with token {token} was refused \
+            } if self.is_promised && seen.at >= self.excused.max(self.disturbed[partition]) => {
+                Err(format!(
+                    "the effect of partition {partition} at m{member} with token {token} was refused \
                  inside its deadline: {higher} was there before"
-            )),
+                ))
+            }
             _ => Ok(()),
         }
     }

@@ -17,6 +17,7 @@ use crate::fact::{Fact, Seen};
 use crate::invariants::{Bounds, Broken, Invariants};
 use crate::ledger::{Ledger, Record};
 use crate::time::TrueTime;
+use crate::world::OPERATIONS_MAX;
 
 /// Longest that the way to the first assignment may take.
 const BEGIN_WITHIN: Duration = Duration::from_secs(20);
@@ -92,6 +93,7 @@ impl Small {
             is_exclusive: true,
             leader_lease: settings.leader_lease,
             value_bytes_max: 1 << 20,
+            operations_max: OPERATIONS_MAX,
             members_max: 2,
             partitions_max: 1,
             start_within: Duration::from_secs(1),

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{panic, thread};
 
 use anyhow::anyhow;
-use divvy_sim::{Hunt, hunt};
+use divvy_sim::{Defect, Hunt, Mode, hunt};
 use serde::Serialize;
 
-use super::{cores, write_json};
+use super::{cores, mode, write_json};
 use crate::args::SimulateArgs;
 use crate::failure::Failure;
 use crate::spinner::Spinner;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &SimulateArgs, out: &mut dyn Write) -> Result<(), Failur
     // A mistake may end in a panic of the machine, which is told in the table.
     panic::set_hook(Box::new(|_| {}));
     let spinner = Spinner::start("planting defects");
-    let hunts = hunts(args.jobs.unwrap_or_else(cores));
+    let hunts = hunts(mode(args), args.jobs.unwrap_or_else(cores));
     drop(spinner);
     let _ = panic::take_hook();
     match args.json {
@@ -50,8 +50,8 @@ pub(super) fn run(args: &SimulateArgs, out: &mut dyn Write) -> Result<(), Failur
 }
 
 /// Hunts all defects, on several threads, in their order.
-fn hunts(jobs: usize) -> Vec<Hunt> {
-    let all = divvy_sim::DEFECTS;
+fn hunts(mode: Mode, jobs: usize) -> Vec<Hunt> {
+    let all = Defect::all(mode);
     let next = AtomicUsize::new(0);
     let found = Mutex::new(Vec::new());
     let work = || {

@@ -1,0 +1,243 @@
+//! What a machine asks for, done.
+
+use std::time::Duration;
+
+use divvy_core::Moment;
+use divvy_core::leader::{HookEnd, HookId};
+use divvy_core::lease::{Action, StopReason, TenureId};
+use divvy_core::store::{LeaseKey, Token};
+
+use super::process::{Arrival, Call, Over, Running};
+use super::trace::describe_action;
+use super::world::{Happening, LeaseWorld};
+use crate::coverage::Mishap;
+use crate::fact::Fact;
+use crate::invariants::Broken;
+use crate::resource::Verdict;
+use crate::world::Observed;
+
+impl LeaseWorld {
+    pub(super) fn act(&mut self, member: usize, action: Action) -> Result<(), Broken> {
+        self.note(|| format!("m{member} -> {}", describe_action(&action)));
+        match action {
+            Action::Store {
+                id,
+                operation,
+                timeout,
+            } => self.send(member, id, operation, timeout),
+            Action::StartPartition {
+                id,
+                tenure,
+                key,
+                token,
+                until,
+            } => self.start_partition(member, id, (tenure, &key, token), until),
+            Action::StopPartition {
+                id, key, reason, ..
+            } => self.stop_partition(member, id, &key, reason),
+            Action::Deadline { tenures, until } => {
+                for tenure in tenures {
+                    self.set_deadline(member, tenure, until)?;
+                }
+                Ok(())
+            }
+            Action::Abort(_) => {
+                self.processes[member].over = Some(Over::Aborted);
+                Ok(())
+            }
+            Action::Ended(ending) => {
+                self.processes[member].over = Some(Over::Ended(ending));
+                Ok(())
+            }
+            Action::Report(_) => Ok(()),
+        }
+    }
+
+    fn set_deadline(
+        &mut self,
+        member: usize,
+        tenure: TenureId,
+        until: Option<Moment>,
+    ) -> Result<(), Broken> {
+        let process = &mut self.processes[member];
+        let Some(&partition) = process.tenures.get(&tenure) else {
+            return Ok(());
+        };
+        if let Some(running) = process.running.get_mut(&partition) {
+            running.until = until;
+        }
+        let fact = Fact::TenureDeadline {
+            member,
+            partition,
+            until: until.map(|moment| process.clock.time_of(moment)),
+            until_local: until,
+        };
+        self.tell(&fact)
+    }
+
+    fn start_partition(
+        &mut self,
+        member: usize,
+        id: HookId,
+        (tenure, key, token): (TenureId, &LeaseKey, Token),
+        until: Moment,
+    ) -> Result<(), Broken> {
+        let partition = self.partition_of(key);
+        self.observed(Observed::Started { member, partition });
+        let process = &mut self.processes[member];
+        let running = Running {
+            token,
+            tenure,
+            nonce: self.nonces.get(&(partition, token)).copied(),
+            until: Some(until),
+            stopping: false,
+        };
+        process.running.insert(partition, running);
+        process.tenures.insert(tenure, partition);
+        self.tell(&Fact::StartCalled {
+            member,
+            partition,
+            name: &key.to_string(),
+            token,
+        })?;
+        self.set_deadline(member, tenure, Some(until))?;
+        self.tell_limits(member, partition)?;
+        let deadline = self.profile.settings.start_deadline;
+        self.call(member, id, partition, true, deadline)
+    }
+
+    /// Tells how much a member that started something has.
+    fn tell_limits(&mut self, member: usize, partition: usize) -> Result<(), Broken> {
+        let plan = self.profile.plan_of(member);
+        let (most, most_of_group) = (plan.max_partitions as usize, plan.max_per_group as usize);
+        let group = self.groups.group_of(partition);
+        let owned = self.processes[member].owned().count();
+        let same = |other: &usize| self.groups.group_of(*other) == group;
+        let of_group = self.processes[member].owned().filter(same).count();
+        for (owned, most) in [(owned, most), (of_group, most_of_group)] {
+            if most > 0 {
+                self.tell(&Fact::Took {
+                    member,
+                    owned,
+                    most,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stop_partition(
+        &mut self,
+        member: usize,
+        id: HookId,
+        key: &LeaseKey,
+        reason: StopReason,
+    ) -> Result<(), Broken> {
+        let partition = self.partition_of(key);
+        self.tally.moves += 1;
+        if let Some(running) = self.processes[member].running.get_mut(&partition) {
+            running.stopping = true;
+        }
+        self.tell(&Fact::StopCalled { member, partition })?;
+        if reason == StopReason::Shed {
+            let left = self.processes[member].owned().count();
+            let least = self.profile.plan_of(member).min_partitions as usize;
+            self.tell(&Fact::Shed {
+                member,
+                left,
+                least,
+            })?;
+        }
+        let deadline = self.profile.settings.stop_deadline;
+        self.call(member, id, partition, false, deadline)
+    }
+
+    /// Calls a hook, which ends as the weather has it.
+    fn call(
+        &mut self,
+        member: usize,
+        id: HookId,
+        partition: usize,
+        starts: bool,
+        deadline: Duration,
+    ) -> Result<(), Broken> {
+        let weather = self.hook_weather;
+        let coverage = &mut self.tally.coverage;
+        let (least, most) = self.profile.hook;
+        let mut lasts = self.dice.span(least, most);
+        let mut end = HookEnd::Done;
+        let stuck = self.dice.chance(weather.stuck);
+        if stuck {
+            coverage.count(Mishap::HookStuck);
+        } else if self.dice.chance(weather.overdue) {
+            coverage.count(Mishap::HookOverdue);
+            lasts = deadline + self.dice.span(Duration::ZERO, deadline);
+        } else if self.dice.chance(weather.slow) {
+            coverage.count(Mishap::HookSlow);
+            lasts = self.dice.span(Duration::ZERO, deadline / 2);
+        }
+        if self.dice.chance(weather.failing) {
+            coverage.count(Mishap::HookFailed);
+            end = HookEnd::Failed;
+        }
+        let process = &mut self.processes[member];
+        let call = Call {
+            partition,
+            starts,
+            stuck,
+        };
+        process.calls.insert(id, call);
+        let busy = Fact::Busy {
+            member,
+            operations: process.flights.len(),
+            hooks: process.calls.len(),
+        };
+        let generation = process.generation;
+        if !stuck {
+            let arrival = Arrival::Hook(id, end);
+            self.after(lasts, Happening::Arrive(member, generation, arrival));
+        }
+        self.tell(&busy)
+    }
+
+    /// All running partitions do something.
+    pub(super) fn effects(&mut self) -> Result<(), Broken> {
+        for member in 0..self.processes.len() {
+            let process = &self.processes[member];
+            if process.stillness.is_some()
+                || process.running.is_empty()
+                || !process.reaches_resources()
+            {
+                continue;
+            }
+            let working: Vec<_> = process.working(self.now).collect();
+            for (partition, token) in working {
+                let late = crate::fact::Phase::Faults == self.phase && self.dice.chance(0.002);
+                if late {
+                    // Decided on now, done when the deadline may have passed.
+                    let lease = self.profile.settings.lease_ttl;
+                    let late = self.dice.span(lease / 2, lease * 2);
+                    self.after(late, Happening::LateEffect(partition, token));
+                    continue;
+                }
+                if let Verdict::Refused(seen) = self.resource.effect(partition, token) {
+                    self.tell(&Fact::EffectRefused {
+                        member,
+                        partition,
+                        token,
+                        seen,
+                    })?;
+                }
+            }
+        }
+        let every = self.profile.settings.heartbeat_interval;
+        self.after(every, Happening::Effects);
+        Ok(())
+    }
+
+    pub(super) fn late_effect(&mut self, partition: usize, token: Token) {
+        if self.resource.effect(partition, token) != Verdict::Done {
+            self.count(Mishap::StaleEffect);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The coming and going of processes.
+
+use std::time::Duration;
+
+use divvy_core::lease::{Ending, Event, Member, MemberSetup};
+
+use super::process::Over;
+use super::world::{Happening, LeaseWorld};
+use crate::coverage::Mishap;
+use crate::fact::Fact;
+use crate::invariants::Broken;
+
+/// How long a process whose member ended by policy stays away.
+const RESTART_AFTER: Duration = Duration::from_millis(200);
+
+impl LeaseWorld {
+    /// A process is started, unless there is one.
+    pub(super) fn boot(&mut self, member: usize) -> Result<(), Broken> {
+        if self.processes[member].is_alive() {
+            return Ok(());
+        }
+        self.note(|| format!("m{member} starts"));
+        let process = &mut self.processes[member];
+        process.clear();
+        process.booted = self.now;
+        let now = process.clock.at(self.now);
+        let setup = MemberSetup {
+            settings: self.profile.settings_of(member),
+            worker: process.worker.clone(),
+            groups: self.groups.own(&self.profile.plan_of(member).serves),
+            dynamic: self.profile.is_dynamic(),
+            description: process.description,
+            seed: self.dice.number(),
+            hooks_wait: false,
+        };
+        let machine = match self.profile.defect {
+            Some(defect) => Member::planted(setup, now, defect),
+            None => Member::new(setup, now),
+        };
+        self.processes[member].machine = Some(machine);
+        let connects = self.way();
+        self.reconnect(member, connects);
+        self.hand(member, Event::Start)
+    }
+
+    /// A process ends, whatever it was doing.
+    pub(super) fn end(&mut self, member: usize, in_order: bool) -> Result<(), Broken> {
+        if !self.processes[member].is_alive() {
+            return Ok(());
+        }
+        self.note(|| format!("m{member} ends{}", if in_order { " in order" } else { "" }));
+        self.processes[member].clear();
+        self.tell(&Fact::Gone { member, in_order })
+    }
+
+    pub(super) fn leave_if_over(&mut self, member: usize) -> Result<(), Broken> {
+        let process = &mut self.processes[member];
+        let Some(over) = process.over.take() else {
+            return Ok(());
+        };
+        let back = process.comes_back.take();
+        let (back, in_order) = match &over {
+            Over::Ended(Ending::InOrder) => (back, true),
+            Over::Ended(Ending::Late) => {
+                self.count(Mishap::EndedLate);
+                (back, false)
+            }
+            Over::Ended(Ending::NameTaken) => {
+                self.name_taken(member)?;
+                // Whatever started it tries again, and has to know nothing.
+                (Some(self.profile.settings.lease_ttl / 2), true)
+            }
+            Over::Ended(Ending::Unfit(why)) => {
+                unreachable!("this store is never unfit, and told so: {why}")
+            }
+            Over::Aborted => {
+                self.count(Mishap::Abort);
+                (Some(RESTART_AFTER), false)
+            }
+        };
+        self.end(member, in_order)?;
+        match back {
+            Some(back) if !self.processes[member].is_namesake => {
+                self.after(back, Happening::Boot(member));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A process says that another has its name: has it?
+    fn name_taken(&mut self, member: usize) -> Result<(), Broken> {
+        self.count(Mishap::NameTaken);
+        let process = &self.processes[member];
+        let own = (member, process.generation);
+        let booted = process.booted;
+        let others = self.named.get(&process.worker).into_iter().flatten();
+        let mut others = others.filter(|(who, at)| **who != own && **at >= booted);
+        let rightly = others.next().is_some() || self.now < self.names_linger;
+        self.tell(&Fact::NameTaken { member, rightly })
+    }
+}

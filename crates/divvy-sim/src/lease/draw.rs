@@ -1,0 +1,287 @@
+//! Draws a profile from a seed.
+
+use std::time::Duration;
+
+use divvy_core::leader::Overdue;
+use divvy_core::lease::LeaseSettings;
+
+use super::fault::{LeaseFault, LeaseFaultKind};
+use super::profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan};
+use crate::dice::Dice;
+use crate::fault::{HookWeather, Isolation, Weather};
+use crate::time::TrueTime;
+
+/// Names of groups: the shared layout allows for odd ones.
+const NAMES: [&str; 4] = ["orders", "mail out", "größe=1", "x"];
+
+pub(super) fn profile(seed: u64) -> LeaseProfile {
+    let mut dice = Dice::new(seed);
+    let preset = match dice.below(20) {
+        0..13 => LeasePreset::Fast,
+        13..19 => LeasePreset::Default,
+        _ => LeasePreset::Rendezgo,
+    };
+    let members = match dice.below(20) {
+        0 => 1,
+        1..4 => dice.between(6, 8),
+        _ => dice.between(2, 5),
+    };
+    let mut profile = LeaseProfile::sound(seed, preset, members as usize, 1);
+    profile.groups = groups(&mut dice, preset);
+    settings(&mut dice, &mut profile.settings);
+    profile.places = places(&mut dice, &profile);
+    let lease = profile.settings.lease_ttl;
+    let most = profile.settings.renewal_try() / 3;
+    profile.latency = match dice.below(10) {
+        // Everything takes its time, but not more than operations may.
+        0 => (most / 4, most),
+        1..3 => (most / 100, most / 5),
+        _ => (Duration::from_micros(200), Duration::from_millis(2)),
+    };
+    profile.hook = match dice.below(4) {
+        0 => (Duration::ZERO, lease / 10),
+        _ => (Duration::from_micros(100), Duration::from_millis(3)),
+    };
+    profile.fresh = dice.chance(0.15);
+    let span = dice.span(lease * 5, lease * 15);
+    profile.faults_until = TrueTime::ZERO + span;
+    for _ in 0..dice.below(12) {
+        let fault = fault(&mut dice, &profile);
+        profile.faults.push(fault);
+    }
+    // Tokens that were forgotten are above those of a clock that was set back:
+    // no protocol can make up for both.
+    if profile.faults.iter().any(|fault| fault.kind.forgets()) {
+        for fault in &mut profile.faults {
+            if let LeaseFaultKind::ClockStep(ms) = &mut fault.kind {
+                *ms = ms.abs();
+            }
+        }
+    }
+    profile
+}
+
+fn groups(dice: &mut Dice, preset: LeasePreset) -> Vec<GroupPlan> {
+    let count = dice.pick(&[1, 1, 1, 2, 2, 3]);
+    let dynamic = dice.below(3);
+    let groups = (0..count).map(|index| GroupPlan {
+        name: NAMES[index],
+        partitions: match (dice.below(12), preset) {
+            (0, LeasePreset::Fast) => dice.between(17, 40) as u32,
+            (1, _) => 1,
+            _ => dice.between(2, 10) as u32,
+        },
+        most: dice.pick(&[0, 0, 0, 1, 3, 5]),
+        stored: match dynamic {
+            0 => true,
+            1 => index == 0 && count > 1,
+            _ => false,
+        },
+    });
+    groups.collect()
+}
+
+fn settings(dice: &mut Dice, settings: &mut LeaseSettings) {
+    settings.overdue = dice.pick(&[Overdue::Abort, Overdue::Abort, Overdue::Report]);
+    settings.shedding = dice.chance(0.9);
+    settings.gentle_handoff = dice.chance(0.8);
+    settings.releases_per_reconcile = dice.pick(&[0, 1, 2, 2, 5]);
+    settings.acquires_per_reconcile = dice.pick(&[0, 1, 4, 16, 16]);
+    settings.release_on_shutdown = dice.chance(0.8);
+    settings.reconcile_jitter = dice.pick(&[0.0, 0.15, 0.15, 1.0]);
+    let (lease, reconcile) = (settings.lease_ttl, settings.reconcile_interval);
+    settings.min_runtime = match dice.below(4) {
+        0 => settings.min_runtime,
+        1 => Duration::ZERO,
+        _ => reconcile,
+    };
+    settings.move_cooldown = match dice.below(4) {
+        0 => settings.move_cooldown,
+        1 => Duration::ZERO,
+        _ => reconcile * 2,
+    };
+    if dice.chance(0.3) {
+        settings.heartbeat_ttl = dice.pick(&[lease / 2, lease * 2]);
+        let most = settings.heartbeat_ttl.min(lease) / 3;
+        settings.heartbeat_interval = settings.heartbeat_interval.min(most);
+    }
+    if dice.chance(0.3) {
+        settings.renew_interval = dice.pick(&[lease / 5, lease * 2 / 5]);
+    }
+    if dice.chance(0.3) {
+        settings.reconcile_interval = dice.pick(&[lease / 5, lease * 2]);
+    }
+    settings.config_refresh_interval = settings.config_refresh_interval.min(lease * 2);
+    // Hooks that are shorter and longer than a lease.
+    settings.start_deadline = dice.pick(&[lease / 2, lease]);
+    settings.stop_deadline = dice.pick(&[lease / 4, lease, lease * 3 / 2]);
+    settings.shutdown_timeout = dice.pick(&[lease / 2, lease * 3]);
+    settings.backoff_max = settings.backoff_max.min(lease);
+    settings.backoff = settings.backoff.min(settings.backoff_max);
+    if dice.chance(0.3) {
+        settings.start_window = Duration::ZERO;
+    }
+}
+
+fn places(dice: &mut Dice, profile: &LeaseProfile) -> Vec<PlacePlan> {
+    let all: u32 = profile.groups.iter().map(|group| group.partitions).sum();
+    let (weighted, capped) = (dice.chance(0.4), dice.chance(0.3));
+    let (least, parted) = (dice.chance(0.2), dice.chance(0.4) && !profile.is_dynamic());
+    let places = (0..profile.members + 2).map(|place| {
+        let max_partitions = match capped {
+            true => dice.pick(&[0, all.div_ceil(2), all.div_ceil(4), 1]),
+            false => 0,
+        };
+        let min_partitions = match least {
+            true => dice.pick(&[0, 1, 2, all / 2]),
+            false => 0,
+        };
+        // Every group is served by somebody.
+        let serves = (0..profile.groups.len())
+            .map(|group| !parted || place == group % profile.members || dice.chance(0.5));
+        let serves = serves.collect();
+        PlacePlan {
+            weight: match weighted {
+                true => dice.pick(&[0.25, 1.0, 1.0, 4.0]),
+                false => 1.0,
+            },
+            serves,
+            max_partitions,
+            max_per_group: match capped {
+                true => dice.pick(&[0, 0, 2]),
+                false => 0,
+            },
+            min_partitions: match max_partitions {
+                0 => min_partitions,
+                most => min_partitions.min(most),
+            },
+        }
+    });
+    places.collect()
+}
+
+fn fault(dice: &mut Dice, profile: &LeaseProfile) -> LeaseFault {
+    let lease = profile.settings.lease_ttl;
+    let until = profile.faults_until.elapsed();
+    let at = TrueTime::ZERO + dice.span(Duration::ZERO, until);
+    let number = dice.below(1 << 16);
+    let short = dice.span(lease / 20, lease * 3);
+    let (kind, lasts) = match dice.below(3) {
+        0 => of_members(dice, number, short),
+        1 => of_store(dice, number, lease),
+        _ => of_the_rest(dice, number, (lease, until), short),
+    };
+    LeaseFault { at, lasts, kind }
+}
+
+fn of_members(dice: &mut Dice, number: usize, short: Duration) -> (LeaseFaultKind, Duration) {
+    let kind = match dice.below(20) {
+        0..4 => LeaseFaultKind::Crash(number),
+        4..6 => LeaseFaultKind::Pause(number),
+        6 => LeaseFaultKind::Suspend(number),
+        7..11 => LeaseFaultKind::Isolate(
+            number,
+            dice.pick(&[
+                Isolation::Full,
+                Isolation::Outward,
+                Isolation::Inward,
+                Isolation::Store,
+            ]),
+        ),
+        11 => LeaseFaultKind::MassRestart(dice.pick(&[0.4, 0.6, 1.0])),
+        12..14 => LeaseFaultKind::Leave(number),
+        14 => return (LeaseFaultKind::Return(number), short / 10),
+        15..17 => LeaseFaultKind::Join,
+        17 => LeaseFaultKind::RollingRestart,
+        _ => LeaseFaultKind::Namesake(number),
+    };
+    (kind, short)
+}
+
+fn of_store(dice: &mut Dice, number: usize, lease: Duration) -> (LeaseFaultKind, Duration) {
+    let down = dice.span(lease / 20, lease * 2);
+    let kind = match dice.below(20) {
+        0..3 => LeaseFaultKind::Stall,
+        3..5 => LeaseFaultKind::Refuse,
+        5 => LeaseFaultKind::Restart,
+        6..8 => LeaseFaultKind::RestartBehind(match dice.chance(0.5) {
+            true => Some(dice.span(Duration::ZERO, lease * 3)),
+            false => None,
+        }),
+        8 => LeaseFaultKind::Empty,
+        9..11 => {
+            let lease = lease.as_millis() as i64;
+            LeaseFaultKind::ClockStep(match dice.below(4) {
+                0 => 3_600_000,
+                1 => -dice.between(1, lease * 2),
+                _ => dice.between(1, lease * 2),
+            })
+        }
+        11..13 => LeaseFaultKind::Evict(dice.pick(&[1, 5, 50])),
+        13 => LeaseFaultKind::ScriptFlush,
+        14..16 => LeaseFaultKind::ForeignTake(number),
+        16 => LeaseFaultKind::ForeignDelete(number),
+        17..19 => LeaseFaultKind::ForeignOverwrite(number),
+        _ => LeaseFaultKind::ForeignMember(number),
+    };
+    (kind, down)
+}
+
+fn of_the_rest(
+    dice: &mut Dice,
+    number: usize,
+    (lease, until): (Duration, Duration),
+    short: Duration,
+) -> (LeaseFaultKind, Duration) {
+    let long = dice.span(lease, until);
+    match dice.below(20) {
+        0..6 => (LeaseFaultKind::Weather(weather(dice)), long),
+        6..10 => (LeaseFaultKind::Hooks(hooks(dice)), long),
+        10 => (LeaseFaultKind::Gap(number), long),
+        11 => (LeaseFaultKind::Garble(number), short),
+        12..14 => {
+            let by = dice.between(-6, 6) as i32;
+            (LeaseFaultKind::Resize(number, by), short)
+        }
+        14 => {
+            let most = dice.pick(&[0, 1, 4]);
+            (LeaseFaultKind::Limit(number, most), short)
+        }
+        15 => (LeaseFaultKind::RemoveGroup(number), short),
+        16 => (LeaseFaultKind::Refresh(number), short),
+        17 => (LeaseFaultKind::Unhealthy(number), short),
+        _ => {
+            let weight = dice.pick(&[0.0, 0.5, 2.0]);
+            (LeaseFaultKind::Weight(number, weight), short)
+        }
+    }
+}
+
+fn weather(dice: &mut Dice) -> Weather {
+    let mut weather = Weather::default();
+    let rates = [
+        &mut weather.dropped,
+        &mut weather.reply_lost,
+        &mut weather.delayed,
+        &mut weather.late,
+        &mut weather.watch_lost,
+        &mut weather.watch_repeated,
+        &mut weather.watch_late,
+    ];
+    for rate in rates {
+        if dice.chance(0.4) {
+            *rate = dice.pick(&[0.01, 0.03, 0.1, 0.3]);
+        }
+    }
+    weather
+}
+
+fn hooks(dice: &mut Dice) -> HookWeather {
+    let rate = |dice: &mut Dice| dice.pick(&[0.0, 0.0, 0.05, 0.2]);
+    HookWeather {
+        slow: rate(dice),
+        overdue: rate(dice) / 2.0,
+        failing: rate(dice),
+        stuck: dice.pick(&[0.0, 0.0, 0.02]),
+    }
+}

@@ -1,0 +1,269 @@
+//! The phases of a world: faults, healing, quiet, and a last probe.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use divvy_core::leader::HookEnd;
+use divvy_core::lease::Event;
+
+use super::process::{Arrival, Process};
+use super::world::{Happening, LeaseWorld};
+use crate::fact::{Fact, Phase, Survey};
+use crate::invariants::Broken;
+use crate::time::TrueTime;
+
+impl LeaseWorld {
+    /// Lets the world run its course.
+    pub fn run(&mut self) -> Result<(), Broken> {
+        self.run_until(self.profile.faults_until)?;
+        self.heal()?;
+        self.let_settle()?;
+        self.survey()?;
+        self.enter(Phase::Quiet)?;
+        self.run_until(self.now + self.profile.quiet())?;
+        self.survey()?;
+        self.probe()?;
+        self.enter(Phase::Over)
+    }
+
+    fn enter(&mut self, phase: Phase) -> Result<(), Broken> {
+        self.note(|| format!("{phase:?}"));
+        self.phase = phase;
+        self.tell(&Fact::Entered(phase))
+    }
+
+    /// No fault happens any more, and those that last are over.
+    fn heal(&mut self) -> Result<(), Broken> {
+        self.enter(Phase::Healing)?;
+        self.active.clear();
+        self.settle_faults()?;
+        self.store.stalled_until = self.store.stalled_until.min(self.now);
+        self.store.refuses_until = TrueTime::ZERO;
+        self.write_groups();
+        for member in 0..self.processes.len() {
+            if self.processes[member].is_namesake {
+                self.end(member, false)?;
+            } else {
+                self.revive(member)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A process that stands still goes on, one that is gone comes back, and
+    /// hooks that were stuck return.
+    fn revive(&mut self, member: usize) -> Result<(), Broken> {
+        let process = &mut self.processes[member];
+        if let Some(still) = &mut process.stillness {
+            still.until = self.now;
+            self.resume(member)?;
+        }
+        let process = &mut self.processes[member];
+        if process.stopping {
+            process.comes_back = Some(Duration::ZERO);
+        }
+        if !process.is_alive() {
+            self.after(Duration::ZERO, Happening::Boot(member));
+            return Ok(());
+        }
+        let generation = process.generation;
+        let calls = process.calls.iter();
+        let stuck: Vec<_> = calls
+            .filter(|(_, call)| call.stuck)
+            .map(|(&id, _)| id)
+            .collect();
+        for id in stuck {
+            let arrival = Arrival::Hook(id, HookEnd::Done);
+            let after = self.way();
+            self.after(after, Happening::Arrive(member, generation, arrival));
+        }
+        Ok(())
+    }
+
+    /// Waits until all is where it should be, and nothing from before can come
+    /// any more; not longer than that may take.
+    fn let_settle(&mut self) -> Result<(), Broken> {
+        let latest = self.now + self.profile.healing();
+        self.run_until(self.now + self.profile.aftermath())?;
+        while self.now < latest && !self.is_settled() {
+            let next = self.now + self.profile.reconcile_at_most();
+            self.run_until(next.min(latest))?;
+        }
+        Ok(())
+    }
+
+    fn is_settled(&self) -> bool {
+        let at_rest = self.processes.iter().all(|process| match &process.machine {
+            Some(machine) => {
+                machine.session().is_some()
+                    && process.calls.is_empty()
+                    && !machine.backoff_active()
+                    && machine.misaligned().next().is_none()
+            }
+            None => process.is_namesake,
+        });
+        at_rest && self.seen_from_above().unserved.is_empty()
+    }
+
+    /// Ends the process of a member for good, as a crash does. Gives what it
+    /// ran.
+    pub fn kill(&mut self, place: usize) -> Result<Vec<usize>, Broken> {
+        let lost = self.running_at(place);
+        self.end(place, false)?;
+        Ok(lost)
+    }
+
+    /// The partitions that run at a place.
+    pub fn running_at(&self, place: usize) -> Vec<usize> {
+        self.processes[place].running.keys().copied().collect()
+    }
+
+    /// A member joins at a new place.
+    pub fn add_member(&mut self) -> usize {
+        self.join();
+        self.processes.len() - 1
+    }
+
+    /// Asks a member to stop; it is started again after it has been `away`.
+    pub fn restart(&mut self, place: usize, away: Duration) {
+        self.ask_to_stop(place, away);
+    }
+
+    /// Asks a member to stop for good. Gives what it ran.
+    pub fn stop(&mut self, place: usize) -> Vec<usize> {
+        let lost = self.running_at(place);
+        self.ask_to_stop(place, Duration::ZERO);
+        self.processes[place].comes_back = None;
+        lost
+    }
+
+    /// Whether a member may have partitions of a group.
+    fn serves(&self, member: usize, group: usize) -> bool {
+        let process = &self.processes[member];
+        let may = process.is_alive()
+            && !process.is_namesake
+            && !process.stopping
+            && process.description.healthy
+            && process.description.weight > 0.0;
+        let serves = &self.profile.plan_of(member).serves;
+        may && (self.groups.is_stored(group) || serves.get(group).copied().unwrap_or(false))
+    }
+
+    /// How many partitions a member has, of how many that it may have: of all,
+    /// and of one group.
+    fn loads(&self, member: usize, group: usize) -> [(usize, Option<usize>); 2] {
+        let (process, plan) = (&self.processes[member], self.profile.plan_of(member));
+        let limit = |most: u32| (most > 0).then_some(most as usize);
+        let same = |partition: &usize| self.groups.group_of(*partition) == group;
+        let of_group = [limit(plan.max_per_group), self.groups.most_of(group)];
+        [
+            (process.owned().count(), limit(plan.max_partitions)),
+            (
+                process.owned().filter(same).count(),
+                of_group.into_iter().flatten().min(),
+            ),
+        ]
+    }
+
+    fn has_room(&self, member: usize, group: usize) -> bool {
+        let loads = self.loads(member, group);
+        let fits = |(owned, most): (usize, Option<usize>)| most.is_none_or(|most| owned < most);
+        self.serves(member, group) && loads.into_iter().all(fits)
+    }
+
+    /// Whether a member has more than it may have, though another has room:
+    /// limits can be lowered, and what nobody else can have stays.
+    fn is_crowded(&self, member: usize, group: usize) -> bool {
+        let loads = self.loads(member, group);
+        let over = |(owned, most): (usize, Option<usize>)| most.is_some_and(|most| owned > most);
+        let others = (0..self.processes.len()).filter(|&other| other != member);
+        self.profile.settings.shedding
+            && loads.into_iter().any(over)
+            && loads[1].0 > 0
+            && loads[0].0 > self.profile.plan_of(member).min_partitions as usize
+            && others.into_iter().any(|other| self.has_room(other, group))
+    }
+
+    /// Whether a member may have all partitions of a group that there are.
+    fn is_unlimited(&self, member: usize, group: usize) -> bool {
+        let mut loads = self.loads(member, group).into_iter();
+        self.serves(member, group) && loads.all(|(_, most)| most.is_none())
+    }
+
+    fn seen_from_above(&self) -> Survey {
+        let mut survey = Survey::default();
+        let members = 0..self.processes.len();
+        let wanted: BTreeSet<usize> = self.groups.wanted().collect();
+        let working = |process: &Process| {
+            let working = process.working(self.now).map(|(partition, _)| partition);
+            working.collect::<BTreeSet<usize>>()
+        };
+        let at: Vec<_> = self.processes.iter().map(working).collect();
+        for &partition in &wanted {
+            let group = self.groups.group_of(partition);
+            let homes = members
+                .clone()
+                .filter(|&member| at[member].contains(&partition));
+            let homes: Vec<usize> = homes.collect();
+            if homes.is_empty() && members.clone().any(|member| self.has_room(member, group)) {
+                survey.unserved.push(partition);
+            }
+            if members
+                .clone()
+                .any(|member| self.is_unlimited(member, group))
+            {
+                survey.running.push((partition, homes));
+            }
+        }
+        survey.eligible = true;
+        for member in members {
+            let running = self.processes[member].running.keys();
+            let unwanted = running.filter(|partition| !wanted.contains(partition));
+            survey.unwanted.extend(unwanted);
+            if (0..self.groups.count()).any(|group| self.is_crowded(member, group)) {
+                survey.crowded.push(member);
+            }
+        }
+        survey
+    }
+
+    /// Looks at everything from above.
+    fn survey(&mut self) -> Result<(), Broken> {
+        let survey = self.seen_from_above();
+        self.note(|| format!("seen from above: {survey:?}"));
+        self.tell(&Fact::Surveyed(&survey))
+    }
+
+    /// A sound cluster loses a worker: what that ran is started elsewhere, as
+    /// far as somebody may have it all.
+    fn probe(&mut self) -> Result<(), Broken> {
+        self.enter(Phase::Probe)?;
+        let alive = self.processes.iter().enumerate();
+        let alive: Vec<usize> = alive
+            .filter(|(_, process)| process.is_alive())
+            .map(|(member, _)| member)
+            .collect();
+        if alive.len() < 2 {
+            return Ok(());
+        }
+        let victim = alive[self.dice.below(alive.len())];
+        let mut lost = self.running_at(victim);
+        lost.retain(|&partition| {
+            let group = self.groups.group_of(partition);
+            let mut others = alive.iter().filter(|&&member| member != victim);
+            others.any(|&member| self.is_unlimited(member, group))
+        });
+        let by = self.now + self.profile.handed_on_within();
+        self.tell(&Fact::Lost {
+            partitions: &lost,
+            by,
+        })?;
+        self.end(victim, false)?;
+        self.run_until(by + self.profile.settings.heartbeat_interval)
+    }
+
+    /// Tells a member to look at everything.
+    pub fn refresh(&mut self, place: usize) -> Result<(), Broken> {
+        self.arrive(place, Arrival::Event(Event::RefreshRequested))
+    }
+}

@@ -1,0 +1,258 @@
+//! The profile of a world in lease mode: all that its seed decides before it
+//! begins.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use divvy_core::lease::{Defect, LeaseSettings};
+
+use super::draw;
+use super::fault::{LeaseFault, LeaseFaultKind};
+use crate::time::TrueTime;
+
+/// Timings that a world uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeasePreset {
+    /// [`LeaseSettings::fast`].
+    Fast,
+    /// [`LeaseSettings::default`].
+    Default,
+    /// [`LeaseSettings::rendezgo`].
+    Rendezgo,
+}
+
+impl LeasePreset {
+    /// Its settings.
+    pub fn settings(self) -> LeaseSettings {
+        match self {
+            Self::Fast => LeaseSettings::fast(),
+            Self::Default => LeaseSettings::default(),
+            Self::Rendezgo => LeaseSettings::rendezgo(),
+        }
+    }
+}
+
+/// A group of partitions, at first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupPlan {
+    /// Its name.
+    pub name: &'static str,
+    /// How many partitions it has.
+    pub partitions: u32,
+    /// How many of them one worker may have; 0 is no limit.
+    pub most: u32,
+    /// Whether it is in the store, and served by all; otherwise it is in the
+    /// settings of those who serve it.
+    pub stored: bool,
+}
+
+/// What tells one place for a member from another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacePlan {
+    /// Its weight.
+    pub weight: f64,
+    /// Which groups it serves, beside those in the store.
+    pub serves: Vec<bool>,
+    /// How many partitions it may have; 0 is no limit.
+    pub max_partitions: u32,
+    /// How many of one group; 0 is no limit.
+    pub max_per_group: u32,
+    /// Below how many it gives up none.
+    pub min_partitions: u32,
+}
+
+/// All that is decided before a world begins.
+#[derive(Debug, Clone)]
+pub struct LeaseProfile {
+    /// Where it comes from.
+    pub seed: u64,
+    /// The timings.
+    pub preset: LeasePreset,
+    /// The settings of all members, but for their limits.
+    pub settings: LeaseSettings,
+    /// How many members there are at first.
+    pub members: usize,
+    /// What members are like, in the order of their places; after the last
+    /// comes the first.
+    pub places: Vec<PlacePlan>,
+    /// The groups.
+    pub groups: Vec<GroupPlan>,
+    /// The time that one way between a member and the store takes.
+    pub latency: (Duration, Duration),
+    /// The time that a sound hook takes.
+    pub hook: (Duration, Duration),
+    /// Whether the store has just been started.
+    pub fresh: bool,
+    /// What goes wrong.
+    pub faults: Vec<LeaseFault>,
+    /// Faults that are left out, by their place among them.
+    pub without: BTreeSet<usize>,
+    /// When faults end.
+    pub faults_until: TrueTime,
+    /// Whether clocks run at the rates of the protocol's assumption, or are
+    /// exact.
+    pub drifting: bool,
+    /// A mistake in every member.
+    pub defect: Option<Defect>,
+}
+
+impl LeaseProfile {
+    /// The profile of this seed.
+    pub fn of_seed(seed: u64) -> Self {
+        draw::profile(seed)
+    }
+
+    /// A world in which nothing goes wrong: for figures and for tests that
+    /// bring their own faults.
+    pub fn sound(seed: u64, preset: LeasePreset, members: usize, partitions: u32) -> Self {
+        Self {
+            seed,
+            preset,
+            settings: preset.settings(),
+            members,
+            places: vec![PlacePlan {
+                weight: 1.0,
+                serves: vec![true],
+                max_partitions: 0,
+                max_per_group: 0,
+                min_partitions: 0,
+            }],
+            groups: vec![GroupPlan {
+                name: "orders",
+                partitions,
+                most: 0,
+                stored: false,
+            }],
+            latency: (Duration::from_micros(200), Duration::from_micros(1000)),
+            hook: (Duration::from_micros(100), Duration::from_millis(2)),
+            fresh: false,
+            faults: Vec::new(),
+            without: BTreeSet::new(),
+            faults_until: TrueTime::ZERO,
+            drifting: true,
+            defect: None,
+        }
+    }
+
+    /// What the member at a place is like.
+    pub fn plan_of(&self, place: usize) -> &PlacePlan {
+        &self.places[place % self.places.len()]
+    }
+
+    /// The settings of the member at a place.
+    pub fn settings_of(&self, place: usize) -> LeaseSettings {
+        let plan = self.plan_of(place);
+        LeaseSettings {
+            max_partitions: plan.max_partitions,
+            max_per_group: plan.max_per_group,
+            min_partitions: plan.min_partitions,
+            ..self.settings.clone()
+        }
+    }
+
+    /// Whether groups come from the store.
+    pub fn is_dynamic(&self) -> bool {
+        self.groups.iter().any(|group| group.stored)
+    }
+
+    /// Most partitions that any group can ever have.
+    pub fn partitions_max(&self) -> u32 {
+        let added = self.faults.iter().map(|fault| match fault.kind {
+            LeaseFaultKind::Resize(_, change) => change.max(0) as u32,
+            _ => 0,
+        });
+        let largest = self.groups.iter().map(|group| group.partitions).max();
+        largest.unwrap_or(0) + added.sum::<u32>()
+    }
+
+    /// Most places that there can ever be: one more joins for figures.
+    pub fn members_max(&self) -> usize {
+        let more = self.faults.iter().filter(|fault| {
+            matches!(
+                fault.kind,
+                LeaseFaultKind::Join | LeaseFaultKind::Namesake(_)
+            )
+        });
+        self.members + more.count() + 1
+    }
+
+    /// A lease by the slowest clock that a store may have.
+    pub fn lease_at_most(&self) -> Duration {
+        self.settings.lease_ttl.mul_f64(1.03)
+    }
+
+    /// How far the store's clock goes back, all in all: leases last so much
+    /// longer.
+    fn set_back(&self) -> Duration {
+        let back = self.faults.iter().map(|fault| match fault.kind {
+            LeaseFaultKind::ClockStep(ms) if ms < 0 => Duration::from_millis(ms.unsigned_abs()),
+            _ => Duration::ZERO,
+        });
+        back.sum()
+    }
+
+    /// How long after the last fault something may still come from before it:
+    /// names and leases that have to run out, operations under way, hooks that
+    /// end late, a quarantine, groups that nobody was told of.
+    pub fn aftermath(&self) -> Duration {
+        let settings = &self.settings;
+        let expiry = settings.heartbeat_ttl.max(settings.lease_ttl).mul_f64(1.03);
+        let late = settings.operation_timeout + settings.lease_ttl * 2;
+        let hooks = (settings.start_deadline + settings.stop_deadline) * 2;
+        let quarantine = self.lease_at_most() + Duration::from_secs(2);
+        let read = settings.config_refresh_interval.mul_f64(1.2);
+        expiry * 2 + late + hooks + quarantine + read + self.set_back() + self.latency.1 * 100
+    }
+
+    /// How long everything takes at most, once faults are over: what comes from
+    /// before, pauses after failures, and moves that have to wait for their
+    /// turn.
+    pub fn healing(&self) -> Duration {
+        let settings = &self.settings;
+        let reconcile = self.reconcile_at_most();
+        let all: u32 = self.groups.iter().map(|group| group.partitions).sum();
+        let each = match (settings.gentle_handoff, settings.releases_per_reconcile) {
+            (false, _) | (_, 0) => u32::MAX,
+            (true, each) => each,
+        };
+        let rounds = all.div_ceil(each) + 4;
+        let held_back = (settings.min_runtime + settings.move_cooldown).mul_f64(1.1) * 2;
+        self.aftermath()
+            + settings.backoff_max * 3
+            + settings.start_window
+            + held_back
+            + reconcile * rounds
+            + Duration::from_secs(2)
+    }
+
+    /// How long nothing may move after that: long enough to see a unit that is
+    /// given up again and again.
+    pub fn quiet(&self) -> Duration {
+        let settings = &self.settings;
+        let held = settings.min_runtime.max(settings.move_cooldown);
+        held.mul_f64(1.1) + self.reconcile_at_most() * 3 + settings.renew_interval * 2
+    }
+
+    /// The longest that a look at everything lets wait for itself.
+    pub fn reconcile_at_most(&self) -> Duration {
+        let settings = &self.settings;
+        settings
+            .reconcile_interval
+            .mul_f64((1.0 + settings.reconcile_jitter) * 1.03)
+    }
+
+    /// Within which the partitions of a lost worker run elsewhere: a lease, two
+    /// looks and a second; where limits are, one look more for each worker that
+    /// may be full and comes first.
+    pub fn handed_on_within(&self) -> Duration {
+        let is_limited = |plan: &PlacePlan| plan.max_partitions > 0 || plan.max_per_group > 0;
+        let looks = match self.places.iter().any(is_limited) {
+            true => self.members_max() as u32 + 1,
+            false => 2,
+        };
+        self.lease_at_most()
+            + self.reconcile_at_most() * looks
+            + Duration::from_secs(1)
+            + self.latency.1 * 20
+    }
+}

@@ -1,0 +1,198 @@
+//! The store of a world: the reference table of leases, with a clock of its
+//! own that can be set, and lives.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use divvy_core::Moment;
+use divvy_core::lease::{Notice, Operation, Reply};
+use divvy_core::store::{
+    Acquired, Incarnation, LeaseTable, SessionStart, StoreTime, Tenure, WorkerId,
+};
+
+use crate::clock::MemberClock;
+use crate::time::TrueTime;
+
+/// How much longer than a lease a store grants nothing after its start.
+const QUARANTINE_EXTRA: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) table: LeaseTable,
+    /// Which life it is in.
+    pub(super) life: u32,
+    pub(super) stalled_until: TrueTime,
+    pub(super) refuses_until: TrueTime,
+    /// It is being restarted until then.
+    pub(super) down_until: TrueTime,
+    clock: MemberClock,
+    /// By how much its clock was set, in milliseconds.
+    stepped: i64,
+    /// When it was started, by its own clock; nothing if that is long ago.
+    started: Option<Moment>,
+    /// What it will be after a restart that loses data, by the fault that is.
+    snapshots: BTreeMap<usize, LeaseTable>,
+}
+
+impl Store {
+    pub(super) fn new(clock: MemberClock, fresh: bool) -> Self {
+        Self {
+            table: LeaseTable::default(),
+            life: 0,
+            stalled_until: TrueTime::ZERO,
+            refuses_until: TrueTime::ZERO,
+            down_until: TrueTime::ZERO,
+            started: fresh.then(|| clock.at(TrueTime::ZERO)),
+            clock,
+            stepped: 0,
+            snapshots: BTreeMap::new(),
+        }
+    }
+
+    /// What its clocks show.
+    pub(super) fn time(&self, at: TrueTime) -> StoreTime {
+        let shown = self.clock.both_at(at);
+        let span = Duration::from_millis(self.stepped.unsigned_abs());
+        let elapsed = shown.now.to_origin();
+        let elapsed = match self.stepped < 0 {
+            true => elapsed.saturating_sub(span),
+            false => elapsed + span,
+        };
+        StoreTime {
+            now: Moment::from_origin(elapsed),
+            unix_ms: shown.unix_ms.saturating_add_signed(self.stepped),
+        }
+    }
+
+    /// When a span of its clock that begins at `at` is over, if nobody sets it.
+    pub(super) fn after(&self, at: TrueTime, span: Duration) -> TrueTime {
+        self.clock.time_of(self.clock.at(at) + span)
+    }
+
+    pub(super) fn step_clock(&mut self, ms: i64) {
+        self.stepped += ms;
+    }
+
+    pub(super) fn incarnation(&self) -> Incarnation {
+        Incarnation::new(format!("life-{}", self.life))
+    }
+
+    pub(super) fn remember(&mut self, fault: usize) {
+        self.snapshots.insert(fault, self.table.clone());
+    }
+
+    /// Begins another life, with what it had for `fault`, or with nothing.
+    pub(super) fn restart_behind(&mut self, fault: usize, up: TrueTime) {
+        self.table = self.snapshots.remove(&fault).unwrap_or_default();
+        self.restart(up);
+    }
+
+    /// Begins another life with what it has.
+    pub(super) fn restart(&mut self, up: TrueTime) {
+        self.life += 1;
+        self.started = Some(self.time(up).now);
+        self.down_until = up;
+    }
+
+    /// For how long it still grants no lease of this length.
+    fn quarantined(&self, time: StoreTime, ttl: Duration) -> Option<Duration> {
+        let up = time.now.since(self.started?);
+        let whole = ttl + QUARANTINE_EXTRA;
+        (up < whole).then(|| whole - up)
+    }
+
+    /// Carries out an operation of a worker, of several leases the first
+    /// `most`. Gives what all are told, too.
+    pub(super) fn apply(
+        &mut self,
+        at: TrueTime,
+        worker: &WorkerId,
+        operation: &Operation,
+        most: usize,
+    ) -> (Reply, Vec<Notice>) {
+        let time = self.time(at);
+        let mut notices = Vec::new();
+        let table = &mut self.table;
+        let reply = match operation {
+            Operation::OpenSession { session, ttl } => {
+                Reply::Session(table.open_session(time, worker, *session, *ttl))
+            }
+            Operation::Beat {
+                session,
+                info,
+                heartbeat_ttl,
+                session_ttl,
+            } => {
+                let info = info
+                    .to_json()
+                    .expect("members describe themselves in bounds");
+                let before = table.members(time, &worker.cluster);
+                let spans = (*heartbeat_ttl, *session_ttl);
+                let tenure = table.beat(time, worker, *session, &info, spans);
+                if table.members(time, &worker.cluster) != before {
+                    notices.push(Notice::Members);
+                }
+                Reply::Beaten(tenure)
+            }
+            Operation::Leave { session } => {
+                let tenure = table.leave(time, worker, *session);
+                if tenure == Tenure::Current {
+                    notices.push(Notice::Members);
+                }
+                Reply::Beaten(tenure)
+            }
+            Operation::Members => Reply::Members(table.members(time, &worker.cluster)),
+            Operation::Groups => Reply::Groups(table.groups()),
+            Operation::Holders(keys) => {
+                Reply::Holders(keys.iter().map(|key| table.holder(time, key)).collect())
+            }
+            Operation::Cooling(keys) => {
+                Reply::Cooling(keys.iter().map(|key| table.is_cooling(time, key)).collect())
+            }
+            Operation::Acquire { claims, ttl } => {
+                let waits = self.quarantined(time, *ttl);
+                let acquired = claims.iter().take(most).map(|claim| match waits {
+                    Some(left) => Acquired::Quarantined(left),
+                    None => self.table.acquire(time, worker, claim, *ttl),
+                });
+                Reply::Acquired(acquired.collect())
+            }
+            Operation::Renew { claims, ttl } => {
+                let renewed = claims.iter().take(most);
+                let renewed = renewed.map(|claim| table.renew(time, worker, claim, *ttl));
+                Reply::Tenures(renewed.collect())
+            }
+            Operation::Release { claims } => {
+                let released = claims.iter().take(most).map(|claim| {
+                    let tenure = table.release(time, worker, claim);
+                    if tenure == Tenure::Current {
+                        notices.push(Notice::Released(claim.key.clone()));
+                    }
+                    tenure
+                });
+                Reply::Tenures(released.collect())
+            }
+            Operation::MarkMoved { keys, cooldown } => {
+                for key in keys {
+                    table.mark_moved(time, key, *cooldown);
+                }
+                Reply::Done
+            }
+        };
+        (reply, notices)
+    }
+
+    /// A stranger says that it is a live worker, with these words.
+    pub(super) fn pretend(
+        &mut self,
+        at: TrueTime,
+        worker: &WorkerId,
+        words: &str,
+        spans: (Duration, Duration),
+    ) -> bool {
+        let time = self.time(at);
+        let session = divvy_core::store::Nonce::new(u128::from(at.nanos()));
+        self.table.open_session(time, worker, session, spans.1) == SessionStart::Opened
+            && self.table.beat(time, worker, session, words, spans) == Tenure::Current
+    }
+}

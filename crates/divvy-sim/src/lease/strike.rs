@@ -1,0 +1,326 @@
+//! Faults that begin and end.
+
+use std::time::Duration;
+
+use divvy_core::lease::{Event, Notice, SelfDescription};
+
+use super::fault::LeaseFaultKind;
+use super::process::{Arrival, Stillness};
+use super::world::{Happening, LeaseWorld};
+use crate::coverage::Mishap;
+use crate::fact::{Disturbed, Fact, Phase};
+use crate::fault::{HookWeather, Isolation, Weather};
+use crate::invariants::Broken;
+
+impl LeaseWorld {
+    /// A fault begins.
+    pub(super) fn strike(&mut self, index: usize) -> Result<(), Broken> {
+        if self.phase != Phase::Faults {
+            return Ok(());
+        }
+        let fault = self.profile.faults[index].clone();
+        self.note(|| format!("fault {index}: {fault}"));
+        let lasts = fault.lasts;
+        let place = |world: &Self, number: usize| number % world.processes.len();
+        let group = |world: &Self, number: usize| number % world.groups.count();
+        match fault.kind {
+            LeaseFaultKind::Crash(number) => self.crash(place(self, number), lasts),
+            LeaseFaultKind::MassRestart(part) => self.crash_many(part, lasts),
+            LeaseFaultKind::Pause(number) => {
+                self.stand_still(place(self, number), lasts, false);
+                Ok(())
+            }
+            LeaseFaultKind::Suspend(number) => {
+                self.stand_still(place(self, number), lasts, true);
+                Ok(())
+            }
+            LeaseFaultKind::Leave(number) => {
+                self.count(Mishap::Leave);
+                self.ask_to_stop(place(self, number), lasts);
+                Ok(())
+            }
+            LeaseFaultKind::Return(number) => {
+                self.count(Mishap::Return);
+                self.ask_to_stop(place(self, number), lasts);
+                Ok(())
+            }
+            LeaseFaultKind::Join => {
+                self.join();
+                Ok(())
+            }
+            LeaseFaultKind::RollingRestart => {
+                self.count(Mishap::RollingRestart);
+                self.roll(0);
+                Ok(())
+            }
+            LeaseFaultKind::Namesake(number) => {
+                self.namesake(place(self, number));
+                Ok(())
+            }
+            LeaseFaultKind::Resize(number, by) => {
+                self.resize(group(self, number), by);
+                Ok(())
+            }
+            LeaseFaultKind::Limit(number, most) => {
+                self.limit(group(self, number), most);
+                Ok(())
+            }
+            LeaseFaultKind::Refresh(number) => {
+                self.count(Mishap::Refresh);
+                let arrival = Arrival::Event(Event::RefreshRequested);
+                self.arrive(place(self, number), arrival)
+            }
+            LeaseFaultKind::Weather(_)
+            | LeaseFaultKind::Hooks(_)
+            | LeaseFaultKind::Gap(_)
+            | LeaseFaultKind::Garble(_)
+            | LeaseFaultKind::RemoveGroup(_)
+            | LeaseFaultKind::Isolate(..)
+            | LeaseFaultKind::Unhealthy(_)
+            | LeaseFaultKind::Weight(..) => self.last(index, lasts),
+            kind => self.strike_store(index, kind, lasts),
+        }
+    }
+
+    /// A fault of the store, or of a stranger there.
+    fn strike_store(
+        &mut self,
+        index: usize,
+        kind: LeaseFaultKind,
+        lasts: Duration,
+    ) -> Result<(), Broken> {
+        match kind {
+            LeaseFaultKind::Stall => {
+                self.count(Mishap::StoreStall);
+                self.store.stalled_until = self.store.stalled_until.max(self.now + lasts);
+                Ok(())
+            }
+            LeaseFaultKind::Refuse => {
+                self.count(Mishap::StoreUnavailable);
+                self.store.refuses_until = self.store.refuses_until.max(self.now + lasts);
+                Ok(())
+            }
+            LeaseFaultKind::Restart => {
+                self.count(Mishap::StoreRestarted);
+                self.store.restart(self.now + lasts);
+                self.restarted()
+            }
+            LeaseFaultKind::RestartBehind(_) => {
+                self.count(Mishap::RestartForgot);
+                self.store.restart_behind(index, self.now + lasts);
+                self.restarted()
+            }
+            LeaseFaultKind::Empty => self.empty(lasts),
+            LeaseFaultKind::ClockStep(ms) => self.step_clock(ms),
+            LeaseFaultKind::ScriptFlush => {
+                self.count(Mishap::ScriptFlush);
+                for process in &mut self.processes {
+                    process.lacks_scripts = true;
+                }
+                Ok(())
+            }
+            LeaseFaultKind::Evict(count) => self.evict(count),
+            LeaseFaultKind::ForeignTake(which) => {
+                self.foreign_take(which);
+                Ok(())
+            }
+            LeaseFaultKind::ForeignDelete(which) => self.foreign_delete(which),
+            LeaseFaultKind::ForeignOverwrite(which) => self.foreign_overwrite(which),
+            LeaseFaultKind::ForeignMember(which) => {
+                self.foreign_member(which);
+                Ok(())
+            }
+            other => unreachable!("{other:?} is no fault of a store"),
+        }
+    }
+
+    /// A fault that lasts begins.
+    fn last(&mut self, index: usize, lasts: Duration) -> Result<(), Broken> {
+        self.active.push(index);
+        self.after(lasts, Happening::Relent(index));
+        self.settle_faults()
+    }
+
+    /// A fault ends.
+    pub(super) fn relent(&mut self, index: usize) -> Result<(), Broken> {
+        self.active.retain(|&active| active != index);
+        self.settle_faults()
+    }
+
+    /// Everything is as the faults that last have it.
+    pub(super) fn settle_faults(&mut self) -> Result<(), Broken> {
+        self.weather = Weather::default();
+        self.hook_weather = HookWeather::default();
+        let (count, groups) = (self.processes.len(), self.groups.count());
+        let mut cut = vec![None; count];
+        let mut deaf = vec![false; count];
+        let described = (0..count).map(|member| SelfDescription {
+            healthy: true,
+            weight: self.profile.plan_of(member).weight,
+        });
+        let mut described: Vec<_> = described.collect();
+        let mut removed = vec![false; groups];
+        let mut garbled = vec![None; groups];
+        for &index in &self.active {
+            match self.profile.faults[index].kind {
+                LeaseFaultKind::Weather(weather) => self.weather = self.weather.and(weather),
+                LeaseFaultKind::Hooks(hooks) => self.hook_weather = self.hook_weather.and(hooks),
+                LeaseFaultKind::Isolate(number, way) => cut[number % count] = Some(way),
+                LeaseFaultKind::Gap(number) => deaf[number % count] = true,
+                LeaseFaultKind::Unhealthy(number) => described[number % count].healthy = false,
+                LeaseFaultKind::Weight(number, weight) => described[number % count].weight = weight,
+                LeaseFaultKind::RemoveGroup(number) => removed[number % groups] = true,
+                LeaseFaultKind::Garble(number) => garbled[number % groups] = Some(index),
+                _ => {}
+            }
+        }
+        self.set_groups(&removed, &garbled);
+        for member in 0..count {
+            self.isolate(member, cut[member]);
+            self.deafen(member, deaf[member])?;
+            self.describe(member, described[member])?;
+        }
+        Ok(())
+    }
+
+    fn isolate(&mut self, member: usize, way: Option<Isolation>) {
+        if self.processes[member].isolation == way {
+            return;
+        }
+        self.processes[member].isolation = way;
+        let Some(way) = way else {
+            // Whatever was told may have been missed.
+            self.processes[member].connected = None;
+            let after = self.way();
+            self.reconnect(member, after);
+            return;
+        };
+        self.count(match way {
+            Isolation::Full => Mishap::IsolationFull,
+            Isolation::Outward => Mishap::IsolationOutward,
+            Isolation::Inward => Mishap::IsolationInward,
+            Isolation::Store => Mishap::IsolationStore,
+        });
+    }
+
+    /// A member gets no notices, or gets them again and knows that it did not.
+    fn deafen(&mut self, member: usize, deaf: bool) -> Result<(), Broken> {
+        let process = &mut self.processes[member];
+        if std::mem::replace(&mut process.is_deaf, deaf) && !deaf {
+            let resync = Event::Noticed(Notice::Resync);
+            return self.arrive(member, Arrival::Event(resync));
+        }
+        Ok(())
+    }
+
+    fn describe(&mut self, member: usize, described: SelfDescription) -> Result<(), Broken> {
+        let before = self.processes[member].description;
+        if before == described {
+            return Ok(());
+        }
+        self.count(match before.healthy == described.healthy {
+            true => Mishap::WeightChanged,
+            false => Mishap::Unhealthy,
+        });
+        self.processes[member].description = described;
+        self.arrive(member, Arrival::Event(Event::Described(described)))
+    }
+
+    pub(super) fn crash(&mut self, member: usize, back_after: Duration) -> Result<(), Broken> {
+        if !self.processes[member].is_alive() {
+            return Ok(());
+        }
+        self.count(Mishap::Crash);
+        self.end(member, false)?;
+        if !self.processes[member].is_namesake {
+            self.after(back_after, Happening::Boot(member));
+        }
+        Ok(())
+    }
+
+    fn crash_many(&mut self, part: f64, back_after: Duration) -> Result<(), Broken> {
+        self.count(Mishap::MassRestart);
+        let count = (self.processes.len() as f64 * part).ceil() as usize;
+        for member in 0..count.min(self.processes.len()) {
+            let spread = self.dice.span(Duration::ZERO, Duration::from_millis(100));
+            self.crash(member, back_after + spread)?;
+        }
+        Ok(())
+    }
+
+    fn stand_still(&mut self, member: usize, lasts: Duration, suspended: bool) {
+        let process = &mut self.processes[member];
+        if !process.is_alive() || process.stillness.is_some() {
+            return;
+        }
+        process.stillness = Some(Stillness {
+            until: self.now + lasts,
+            suspended,
+        });
+        self.count(match suspended {
+            true => Mishap::Suspend,
+            false => Mishap::Pause,
+        });
+        self.after(lasts, Happening::Resume(member));
+    }
+
+    /// Asks a member to stop, and starts it again after it has.
+    pub(super) fn ask_to_stop(&mut self, member: usize, back_after: Duration) {
+        let process = &mut self.processes[member];
+        if !process.is_alive() || process.stopping {
+            return;
+        }
+        process.stopping = true;
+        process.comes_back = Some(back_after);
+        let generation = process.generation;
+        let arrival = Arrival::Event(Event::Stop);
+        self.after(
+            Duration::ZERO,
+            Happening::Arrive(member, generation, arrival),
+        );
+    }
+
+    pub(super) fn join(&mut self) {
+        self.count(Mishap::Join);
+        let member = self.add_place();
+        self.after(Duration::ZERO, Happening::Boot(member));
+    }
+
+    /// A second process starts with the name of a member.
+    fn namesake(&mut self, of: usize) {
+        self.count(Mishap::Namesake);
+        let member = self.add_place();
+        self.processes[member].worker = self.processes[of].worker.clone();
+        self.processes[member].is_namesake = true;
+        self.after(Duration::ZERO, Happening::Boot(member));
+    }
+
+    /// The next member of a rolling restart stops.
+    pub(super) fn roll(&mut self, member: usize) {
+        if member >= self.processes.len() || self.phase != Phase::Faults {
+            return;
+        }
+        let beat = self.profile.settings.heartbeat_interval;
+        self.ask_to_stop(member, beat / 2);
+        self.after(beat * 3, Happening::Roll(member + 1));
+    }
+
+    /// All leases, or names, are not what their holders think until a lease
+    /// has run out.
+    pub(super) fn disturb_all(&mut self) -> Result<(), Broken> {
+        let until = self.now + self.profile.settings.lease_ttl;
+        self.tell(&Fact::Disturbed {
+            whose: Disturbed::Leases,
+            until,
+        })?;
+        self.disturb_names()
+    }
+
+    pub(super) fn disturb_names(&mut self) -> Result<(), Broken> {
+        let until = self.now + self.profile.lease_at_most();
+        self.tell(&Fact::Disturbed {
+            whose: Disturbed::Sessions,
+            until,
+        })
+    }
+}
