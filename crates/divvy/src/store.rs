@@ -131,6 +131,9 @@ pub trait KeyValue: Store {
 /// to live are in [`TTL_MIN`]..=[`TTL_MAX`].
 #[async_trait]
 pub trait Leases: Store {
+    /// The cluster whose workers it is bound to.
+    fn cluster(&self) -> &str;
+
     /// Takes those of the leases that nobody holds. Each claim brings a nonce
     /// of its own, never used before.
     async fn acquire(

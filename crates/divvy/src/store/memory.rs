@@ -226,6 +226,10 @@ impl Store for MemoryLeases {
 
 #[async_trait]
 impl Leases for MemoryLeases {
+    fn cluster(&self) -> &str {
+        self.cluster.as_str()
+    }
+
     async fn acquire(
         &self,
         worker: &LeaseName,

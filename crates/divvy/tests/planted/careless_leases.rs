@@ -237,6 +237,10 @@ impl Store for Client {
 
 #[async_trait]
 impl Leases for Client {
+    fn cluster(&self) -> &str {
+        self.cluster.as_str()
+    }
+
     async fn acquire(
         &self,
         worker: &LeaseName,

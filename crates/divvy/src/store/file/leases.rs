@@ -22,6 +22,10 @@ const PER_TURN_MAX: usize = 1000;
 
 #[async_trait]
 impl Leases for FileStore {
+    fn cluster(&self) -> &str {
+        &self.shared.cluster
+    }
+
     async fn acquire(
         &self,
         worker: &LeaseName,

@@ -187,6 +187,10 @@ impl Store for RedisLeases {
 
 #[async_trait]
 impl Leases for RedisLeases {
+    fn cluster(&self) -> &str {
+        self.shared.cluster.as_str()
+    }
+
     async fn acquire(
         &self,
         worker: &LeaseName,
