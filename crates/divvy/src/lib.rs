@@ -6,8 +6,9 @@
 //! same on every platform. See [`Strategy`] for the one trait, [`Assignment`]
 //! for its result, and [`KeySpace`] for the way from an application's keys to
 //! partitions. It offers a [`manager`] that makes a process one of several
-//! workers, each with its own partitions, and stores for them to coordinate
-//! through: see [`store`].
+//! workers, each with its own partitions, a [`controller`] that does the same
+//! by one lease for each partition and without a leader, and stores for both
+//! to coordinate through: see [`store`].
 //!
 //! ```
 //! use divvy::{KeySpace, Partitions, Rendezvous, Strategy, Workers};
@@ -37,6 +38,7 @@
 
 pub use divvy_core::*;
 
+pub mod controller;
 pub mod listing;
 pub mod manager;
 pub mod store;

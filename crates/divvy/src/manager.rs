@@ -35,13 +35,13 @@
 
 mod agent;
 mod builder;
-mod calls;
+pub(crate) mod calls;
 mod discovery;
 mod driver;
 mod election;
 mod error;
 mod event;
-mod grant;
+pub(crate) mod grant;
 mod hooks;
 mod measured;
 pub(crate) mod metrics;

@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Invalid};
+use crate::name;
+use crate::partition::SEGMENT_BYTES_MAX;
 use crate::store::LeaseName;
 
 /// Most partitions of all groups together.
@@ -52,6 +54,8 @@ impl Group {
             let rule = format!("must be in 1..={PARTITIONS_MAX}");
             return Err(Invalid::new("partitions of a group", partitions, rule));
         }
+        // It is the first segment of its partitions' names.
+        name::check("group", name, SEGMENT_BYTES_MAX)?;
         Ok(Self {
             name: LeaseName::new("group", name)?,
             partitions,

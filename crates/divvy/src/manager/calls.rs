@@ -355,7 +355,7 @@ struct Supervised {
 }
 
 /// A task that ends with whoever waits for it.
-pub(super) struct Aborting<T>(pub(super) JoinHandle<T>);
+pub(crate) struct Aborting<T>(pub(crate) JoinHandle<T>);
 
 impl<T> Future for Aborting<T> {
     type Output = Result<T, JoinError>;

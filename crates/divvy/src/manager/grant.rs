@@ -18,7 +18,7 @@ const STANDING: Duration = Duration::from_hours(24 * 365 * 100);
 
 /// How long this process may work: written by the driver, read by everybody.
 #[derive(Debug, Default)]
-pub(super) struct Authority {
+pub(crate) struct Authority {
     /// Nanoseconds of the clock that counts suspends; 0 is never.
     until: AtomicU64,
     /// Counts ends that are for good.
@@ -29,7 +29,7 @@ pub(super) struct Authority {
 impl Authority {
     /// Work may go on until this moment and not at it. Nothing ends, for good,
     /// all grants that were given before.
-    pub(super) fn set(&self, until: Option<Moment>) {
+    pub(crate) fn set(&self, until: Option<Moment>) {
         if until.is_none() {
             self.lives.fetch_add(1, Ordering::SeqCst);
         }
@@ -71,7 +71,7 @@ struct Ends {
 }
 
 impl Grant {
-    pub(super) fn new(partition: Partition, token: Token, authority: &Arc<Authority>) -> Self {
+    pub(crate) fn new(partition: Partition, token: Token, authority: &Arc<Authority>) -> Self {
         Self {
             partition,
             token,
@@ -158,12 +158,12 @@ impl Grant {
     }
 
     /// The partition is asked back.
-    pub(super) fn revoke(&self) {
+    pub(crate) fn revoke(&self) {
         self.ends.is_revoked.store(true, Ordering::SeqCst);
     }
 
     /// The partition was given back.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.ends.is_over.store(true, Ordering::SeqCst);
         self.authority.changed.notify_waiters();
     }
