@@ -21,6 +21,7 @@ pub use chunk::{CHUNK_BYTES_MAX, CHUNKS_MAX, ChunkManifest};
 pub use error::{StoreError, StoreErrorKind};
 pub use key::{KEY_BYTES_MAX, KEY_PARTS_MAX, Key, Prefix, decode_part, encode_part};
 pub use key_value_table::{Change, KeyValueTable};
+pub(crate) use lease::SERVED_GROUPS_MAX;
 pub use lease::{
     Acquired, Claim, GroupDocument, Holder, LEASE_NAME_BYTES_MAX, LeaseKey, LeaseName, Member,
     Nonce, SessionStart, Tenure, Token, WorkerId, WorkerInfo,

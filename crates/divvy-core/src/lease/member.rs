@@ -119,6 +119,9 @@ pub struct Member {
     /// The life of the store, once it is reached.
     incarnation: Option<Incarnation>,
     session: Session,
+    /// The name was renewed while this worker waited for it: by another, unless
+    /// by a heartbeat of its own.
+    is_name_contested: bool,
     groups: Groups,
     roster: Roster,
     /// The live workers have been read at least once.
@@ -164,6 +167,7 @@ impl Member {
             ending: Ending::InOrder,
             incarnation: None,
             session: Session::None,
+            is_name_contested: false,
             groups,
             roster: Roster::default(),
             is_roster_known: false,
@@ -261,15 +265,11 @@ impl Member {
         let settings = &self.setup.settings;
         let description = self.setup.description;
         let limit = |most: u32| (most > 0).then_some(most);
-        let served = || {
-            let groups = self.groups.served().iter();
-            groups.map(|group| group.name().to_string()).collect()
-        };
         WorkerInfo {
             weight: description.weight,
             // Whoever is about to go is nobody to wait for.
             healthy: description.healthy && self.life != Life::Stopping,
-            groups: (!self.setup.dynamic).then(served),
+            groups: self.groups.told(),
             max_partitions: limit(settings.max_partitions),
             max_per_group: limit(settings.max_per_group),
         }

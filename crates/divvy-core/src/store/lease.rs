@@ -14,7 +14,7 @@ use crate::worker::{WORKER_WEIGHT_DEFAULT, WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN}
 /// Longest name of a cluster, worker or group in lease mode, in bytes.
 pub const LEASE_NAME_BYTES_MAX: usize = 256;
 /// Most groups that a worker can say it serves.
-const SERVED_GROUPS_MAX: usize = 1000;
+pub(crate) const SERVED_GROUPS_MAX: usize = 1000;
 /// Longest description of a worker, in bytes.
 const WORKER_INFO_BYTES_MAX: usize = 64 * 1024;
 

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::lease::group::Group;
-use crate::store::GroupDocument;
+use crate::store::{GroupDocument, SERVED_GROUPS_MAX};
+
+/// Longest that all names together are told, in bytes: written as JSON they
+/// still fit into what a worker may say of itself.
+const TOLD_BYTES_MAX: usize = 30 * 1024;
 
 /// Groups, from where they come.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +34,19 @@ impl Groups {
     /// All that are served.
     pub(super) fn served(&self) -> &[Group] {
         &self.served
+    }
+
+    /// What the others are told that is served: nothing, which they take for
+    /// everything, if it is too much to tell.
+    pub(super) fn told(&self) -> Option<Vec<String>> {
+        let bytes: usize = self
+            .served
+            .iter()
+            .map(|group| group.name().as_str().len())
+            .sum();
+        let is_much = self.served.len() > SERVED_GROUPS_MAX || bytes > TOLD_BYTES_MAX;
+        let names = || self.served.iter().map(|group| group.name().to_string());
+        (!is_much).then(|| names().collect())
     }
 
     /// The groups of the settings changed. Whether what is served did.

@@ -38,6 +38,7 @@ impl Member {
     /// Asks for the worker's name, for a session of its own.
     pub(super) fn open_session(&mut self) {
         let nonce = self.nonce();
+        self.is_name_contested = false;
         self.session = Session::Opening {
             nonce,
             taken_until: None,
@@ -77,7 +78,10 @@ impl Member {
                 // Clocks differ by less than this, and a renewal adds more.
                 let slack = self.setup.settings.lease_ttl / 10;
                 if taken_until.is_some_and(|known| until > known + slack) {
-                    self.name_is_taken();
+                    // By this session itself, perhaps, whose wish was granted
+                    // and not answered: a heartbeat tells.
+                    self.is_name_contested = true;
+                    self.beat_as(nonce);
                     return;
                 }
                 if taken_until.is_none() {
@@ -171,7 +175,12 @@ impl Member {
             (Session::Opening { nonce, .. }, Tenure::Current) if nonce == beat => {
                 self.session_opened(nonce);
             }
-            (Session::Opening { nonce, .. }, Tenure::Over) if nonce == beat => self.open_later(),
+            (Session::Opening { nonce, .. }, Tenure::Over) if nonce == beat => {
+                match self.is_name_contested {
+                    true => self.name_is_taken(),
+                    false => self.open_later(),
+                }
+            }
             (Session::Open(nonce), Tenure::Over) if nonce == beat => {
                 self.report(Report::SessionEnded(
                     "its heartbeat came too late, or the store forgot it".into(),
@@ -193,7 +202,10 @@ impl Member {
                 let retry = self.now + self.setup.settings.renewal_retry();
                 self.timers.set_earlier(Timer::Beat, retry);
             }
-            Session::Opening { nonce, .. } if nonce == beat => self.open_later(),
+            Session::Opening { nonce, .. } if nonce == beat => {
+                self.is_name_contested = false;
+                self.open_later();
+            }
             _ => {}
         }
     }
