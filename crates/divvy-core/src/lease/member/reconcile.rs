@@ -137,10 +137,8 @@ impl Member {
             }
         }
         self.forget_unserved();
-        if !self.setup.dynamic {
-            // The others go by which groups this worker says it serves.
-            self.beat();
-        }
+        // The others go by which groups this worker says it serves.
+        self.beat();
         self.place();
         self.reconcile_soon();
     }
@@ -297,7 +295,9 @@ impl Member {
                 adoptable.push((number, nonce, token));
                 continue;
             }
-            unit.is_given_up &= is_mine;
+            let desired = unit.place.desired;
+            let desired = desired.map(|peer| &*self.roster.peers()[peer as usize].id);
+            unit.is_given_up &= desired != Some(holder.worker.as_str());
             unit.seen = Seen::Held {
                 by: holder.worker.into(),
                 until: now + holder.left,

@@ -15,6 +15,8 @@ use crate::store::{self, Acquired, Claim, LeaseKey, Nonce, StoreErrorKind, Token
 
 /// Most leases of one wish.
 const WISHES_MAX: usize = 2_000;
+/// Times that a unit is given up for one that does not take it.
+const VAIN_MAX: u32 = 2;
 
 /// How much this worker may still take.
 pub(super) struct Room {
@@ -38,7 +40,11 @@ impl Room {
                 .collect(),
         };
         let had = member.tenures.iter().map(|tenure| tenure.unit);
-        let wished = member.units.iter().filter(|(_, unit)| unit.is_wished);
+        // What is in doubt may turn out to be there.
+        let wished = member.units.iter().filter(|(_, unit)| {
+            let is_doubtful = unit.doubt.is_some() && unit.group.is_some();
+            unit.is_wished || is_doubtful && unit.tenure.is_none()
+        });
         for unit in had.chain(wished.map(|(number, _)| number)) {
             room.fill(member.units.get(unit));
         }
@@ -321,9 +327,13 @@ impl Member {
         unit.seen = Seen::Unknown;
         let desired = unit.place.desired == Some(me);
         if std::mem::take(&mut unit.is_given_up) && !desired {
-            // Nobody took what was given up: longer each time until the next.
-            unit.vain = (unit.vain + 1).min(6);
-            unit.keep_until = Some(now + keep * (1 << unit.vain));
+            // Who should have it did not take it: once more after a while, and
+            // then not before something changes.
+            unit.vain += 1;
+            unit.keep_until = Some(match unit.vain < VAIN_MAX {
+                true => now + keep * 2,
+                false => Moment::from_origin(Duration::MAX),
+            });
         }
         let is_wanted = unit.group.is_some();
         self.report(Report::Acquired {
