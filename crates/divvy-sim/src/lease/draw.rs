@@ -126,7 +126,7 @@ fn settings(dice: &mut Dice, settings: &mut LeaseSettings) {
 fn places(dice: &mut Dice, profile: &LeaseProfile) -> Vec<PlacePlan> {
     let all: u32 = profile.groups.iter().map(|group| group.partitions).sum();
     let (weighted, capped) = (dice.chance(0.4), dice.chance(0.3));
-    let (least, parted) = (dice.chance(0.2), dice.chance(0.4) && !profile.is_dynamic());
+    let (least, parted) = (dice.chance(0.2), dice.chance(0.4));
     let places = (0..profile.members + 2).map(|place| {
         let max_partitions = match capped {
             true => dice.pick(&[0, all.div_ceil(2), all.div_ceil(4), 1]),

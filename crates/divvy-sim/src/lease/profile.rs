@@ -181,6 +181,19 @@ impl LeaseProfile {
         self.settings.lease_ttl.mul_f64(1.03)
     }
 
+    /// Whether some can have only so many, or give up only so many.
+    fn is_limited(&self) -> bool {
+        let places = self.places.iter();
+        let mut limits = places
+            .flat_map(|plan| [plan.max_partitions, plan.max_per_group, plan.min_partitions])
+            .chain(self.groups.iter().map(|group| group.most))
+            .chain(self.faults.iter().map(|fault| match fault.kind {
+                LeaseFaultKind::Limit(_, most) => most,
+                _ => 0,
+            }));
+        limits.any(|limit| limit > 0)
+    }
+
     /// How far the store's clock goes back, all in all: leases last so much
     /// longer.
     fn set_back(&self) -> Duration {
@@ -217,10 +230,17 @@ impl LeaseProfile {
         };
         let rounds = all.div_ceil(each) + 4;
         let held_back = (settings.min_runtime + settings.move_cooldown).mul_f64(1.1) * 2;
+        // Where limits keep a unit from where it should be, every worker may
+        // give it up twice before it stays where it is.
+        let in_vain = match self.is_limited() {
+            true => (held_back + reconcile * 4) * self.members_max() as u32,
+            false => Duration::ZERO,
+        };
         self.aftermath()
             + settings.backoff_max * 3
             + settings.start_window
             + held_back
+            + in_vain
             + reconcile * rounds
             + Duration::from_secs(2)
     }
@@ -245,8 +265,7 @@ impl LeaseProfile {
     /// looks and a second; where limits are, one look more for each worker that
     /// may be full and comes first.
     pub fn handed_on_within(&self) -> Duration {
-        let is_limited = |plan: &PlacePlan| plan.max_partitions > 0 || plan.max_per_group > 0;
-        let looks = match self.places.iter().any(is_limited) {
+        let looks = match self.is_limited() {
             true => self.members_max() as u32 + 1,
             false => 2,
         };
