@@ -242,13 +242,14 @@ impl Member {
     }
 
     fn set_lapse_timer(&mut self) {
-        let now = self.now;
+        // What ran out while another look was under way is looked at soon.
+        let soon = self.now + Duration::from_millis(4);
         let late = self.units.iter().filter_map(|(_, unit)| match unit.seen {
             Seen::Held {
                 until,
                 is_late: true,
                 ..
-            } if until > now && unit.is_takeable() => Some(until),
+            } if unit.is_takeable() => Some(if until > self.now { until } else { soon }),
             _ => None,
         });
         let next = late.min();

@@ -127,6 +127,8 @@ impl Member {
                 return false;
             }
             self.quarantine = None;
+            // Nobody could take anything before: all have the same time now.
+            self.units.free_since(until);
         }
         self.has_waited()
     }

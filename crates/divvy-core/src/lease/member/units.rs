@@ -107,6 +107,15 @@ impl Units {
         self.all.iter_mut()
     }
 
+    /// What was free before this moment counts as free from it on.
+    pub(super) fn free_since(&mut self, moment: Moment) {
+        for unit in &mut self.all {
+            if let Seen::Free { since, .. } = &mut unit.seen {
+                *since = moment.max(*since);
+            }
+        }
+    }
+
     pub(super) fn get(&self, number: u32) -> &Unit {
         &self.all[number as usize]
     }
