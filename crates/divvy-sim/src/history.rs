@@ -84,6 +84,7 @@ impl History {
         let bounds = Bounds {
             lease,
             is_exclusive: true,
+            is_calm: false,
             leader_lease: lease,
             value_bytes_max: usize::MAX,
             operations_max: usize::MAX,

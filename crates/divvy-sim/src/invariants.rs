@@ -24,6 +24,7 @@ mod room;
 mod root_chain;
 mod single_authority;
 mod steady_work;
+mod stop_before_start;
 mod whole_roots;
 
 use std::fmt;
@@ -67,6 +68,9 @@ pub struct Bounds {
     /// Whether work stops when the store is not reached for a lease. Where it
     /// goes on, partitions can have two owners, and nothing else may happen.
     pub is_exclusive: bool,
+    /// Whether nothing goes wrong but hooks, and members come and go only in
+    /// order.
+    pub is_calm: bool,
     /// The lease of leaders LL.
     pub leader_lease: Duration,
     /// Largest value that may be stored.
@@ -138,6 +142,7 @@ several! {
     /// All invariants of one world in lease mode.
     LeaseInvariants {
         single_authority: single_authority::SingleAuthority,
+        stop_before_start: stop_before_start::StopBeforeStart,
         rising_tokens: rising_tokens::RisingTokens,
         deadline: deadline::Deadlines,
         one_session: one_session::OneSession,

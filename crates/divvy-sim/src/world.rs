@@ -333,6 +333,7 @@ fn bounds(profile: &Profile) -> Bounds {
     Bounds {
         lease: settings.heartbeat_ttl,
         is_exclusive: settings.store_outage == StoreOutage::Exclusive,
+        is_calm: false,
         leader_lease: settings.leader_lease,
         value_bytes_max: profile.value_bytes_max,
         operations_max: OPERATIONS_MAX,

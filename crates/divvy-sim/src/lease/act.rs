@@ -83,6 +83,8 @@ impl LeaseWorld {
         until: Moment,
     ) -> Result<(), Broken> {
         let partition = self.partition_of(key);
+        self.moved = self.now;
+        self.started.insert(partition);
         self.observed(Observed::Started { member, partition });
         let process = &mut self.processes[member];
         let running = Running {
@@ -134,6 +136,7 @@ impl LeaseWorld {
         reason: StopReason,
     ) -> Result<(), Broken> {
         let partition = self.partition_of(key);
+        self.moved = self.now;
         self.tally.moves += 1;
         if let Some(running) = self.processes[member].running.get_mut(&partition) {
             running.stopping = true;

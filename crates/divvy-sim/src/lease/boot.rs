@@ -38,8 +38,15 @@ impl LeaseWorld {
             None => Member::new(setup, now),
         };
         self.processes[member].machine = Some(machine);
-        let connects = self.way();
-        self.reconnect(member, connects);
+        if self.profile.faults.is_empty() {
+            // Members of a sound world reach the store before they begin.
+            self.processes[member].connected = Some(self.store.life);
+            let incarnation = self.store.incarnation();
+            self.hand(member, Event::Connected(incarnation))?;
+        } else {
+            let connects = self.way();
+            self.reconnect(member, connects);
+        }
         self.hand(member, Event::Start)
     }
 

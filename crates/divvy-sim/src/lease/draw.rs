@@ -43,11 +43,18 @@ pub(super) fn profile(seed: u64) -> LeaseProfile {
         _ => (Duration::from_micros(100), Duration::from_millis(3)),
     };
     profile.fresh = dice.chance(0.15);
-    let span = dice.span(lease * 5, lease * 15);
+    let span = dice.span(lease * 4, lease * 12);
     profile.faults_until = TrueTime::ZERO + span;
-    for _ in 0..dice.below(12) {
+    let count = match dice.chance(0.1) {
+        true => 0,
+        false => dice.between(1, 11),
+    };
+    for _ in 0..count {
         let fault = fault(&mut dice, &profile);
         profile.faults.push(fault);
+    }
+    if dice.chance(0.1) {
+        profile.faults.retain(|fault| fault.kind.is_calm());
     }
     // Tokens that were forgotten are above those of a clock that was set back:
     // no protocol can make up for both.

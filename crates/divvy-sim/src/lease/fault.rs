@@ -90,6 +90,26 @@ pub enum LeaseFaultKind {
 }
 
 impl LeaseFaultKind {
+    /// Whether members still reach the store, and come and go only in order.
+    pub const fn is_calm(&self) -> bool {
+        matches!(
+            self,
+            Self::Hooks(_)
+                | Self::Join
+                | Self::Leave(_)
+                | Self::Return(_)
+                | Self::RollingRestart
+                | Self::Gap(_)
+                | Self::Garble(_)
+                | Self::Resize(..)
+                | Self::Limit(..)
+                | Self::RemoveGroup(_)
+                | Self::Refresh(_)
+                | Self::Unhealthy(_)
+                | Self::Weight(..)
+        )
+    }
+
     /// Whether the store loses what it knew, tokens included.
     pub const fn forgets(&self) -> bool {
         matches!(self, Self::Empty | Self::RestartBehind(_) | Self::Evict(_))

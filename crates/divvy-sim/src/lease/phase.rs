@@ -15,7 +15,11 @@ use crate::time::TrueTime;
 impl LeaseWorld {
     /// Lets the world run its course.
     pub fn run(&mut self) -> Result<(), Broken> {
-        self.run_until(self.profile.faults_until)?;
+        if self.profile.faults.is_empty() {
+            self.run_until(self.now + self.profile.started_within())?;
+            self.survey_start()?;
+        }
+        self.run_until(self.profile.faults_until.max(self.now))?;
         self.heal()?;
         self.let_settle()?;
         self.survey()?;
@@ -102,7 +106,8 @@ impl LeaseWorld {
             }
             None => process.is_namesake,
         });
-        at_rest && self.seen_from_above().unserved.is_empty()
+        let still = self.now.since(self.moved) >= self.profile.still();
+        (at_rest || still) && self.seen_from_above().unserved.is_empty()
     }
 
     /// Ends the process of a member for good, as a crash does. Gives what it
@@ -230,6 +235,22 @@ impl LeaseWorld {
     /// Looks at everything from above.
     fn survey(&mut self) -> Result<(), Broken> {
         let survey = self.seen_from_above();
+        self.note(|| format!("seen from above: {survey:?}"));
+        self.tell(&Fact::Surveyed(&survey))
+    }
+
+    /// Looks whether everything has been started once, though it may be on its
+    /// way to where it should be.
+    fn survey_start(&mut self) -> Result<(), Broken> {
+        let started = &self.started;
+        let mut survey = self.seen_from_above();
+        survey
+            .unserved
+            .retain(|partition| !started.contains(partition));
+        survey
+            .running
+            .retain(|(partition, _)| !started.contains(partition));
+        survey.crowded.clear();
         self.note(|| format!("seen from above: {survey:?}"));
         self.tell(&Fact::Surveyed(&survey))
     }

@@ -204,17 +204,44 @@ impl LeaseProfile {
         back.sum()
     }
 
+    /// Whether nothing goes wrong but hooks, and members come and go only in
+    /// order.
+    pub fn is_calm(&self) -> bool {
+        self.faults.iter().all(|fault| fault.kind.is_calm())
+    }
+
     /// How long after the last fault something may still come from before it:
     /// names and leases that have to run out, operations under way, hooks that
     /// end late, a quarantine, groups that nobody was told of.
     pub fn aftermath(&self) -> Duration {
         let settings = &self.settings;
         let expiry = settings.heartbeat_ttl.max(settings.lease_ttl).mul_f64(1.03);
-        let late = settings.operation_timeout + settings.lease_ttl * 2;
-        let hooks = (settings.start_deadline + settings.stop_deadline) * 2;
-        let quarantine = self.lease_at_most() + Duration::from_secs(2);
-        let read = settings.config_refresh_interval.mul_f64(1.2);
-        expiry * 2 + late + hooks + quarantine + read + self.set_back() + self.latency.1 * 100
+        let any = |is_one: fn(&LeaseFaultKind) -> bool| {
+            self.faults.iter().any(|fault| is_one(&fault.kind))
+        };
+        let mut after = expiry + self.set_back() + self.latency.1 * 100;
+        if any(|kind| matches!(kind, LeaseFaultKind::Weather(weather) if weather.late > 0.0)) {
+            after += settings.operation_timeout + settings.lease_ttl * 2 + expiry;
+        }
+        if any(|kind| matches!(kind, LeaseFaultKind::Namesake(_))) {
+            after += self.lease_at_most() + settings.lease_ttl / 2;
+        }
+        if any(|kind| matches!(kind, LeaseFaultKind::Hooks(_))) {
+            after += (settings.start_deadline + settings.stop_deadline) * 2;
+        }
+        let restarts = any(|kind| {
+            matches!(
+                kind,
+                LeaseFaultKind::Restart | LeaseFaultKind::RestartBehind(_)
+            )
+        });
+        if restarts || self.fresh {
+            after += self.lease_at_most() * 2 + Duration::from_secs(2);
+        }
+        if self.is_dynamic() {
+            after += settings.config_refresh_interval.mul_f64(1.2);
+        }
+        after
     }
 
     /// How long everything takes at most, once faults are over: what comes from
@@ -261,15 +288,56 @@ impl LeaseProfile {
             .mul_f64((1.0 + settings.reconcile_jitter) * 1.03)
     }
 
-    /// Within which the partitions of a lost worker run elsewhere: a lease, two
-    /// looks and a second; where limits are, one look more for each worker that
-    /// may be full and comes first.
+    /// For how long nothing has to have moved until nothing will: what was
+    /// given up in vain is given up once more.
+    pub fn still(&self) -> Duration {
+        let settings = &self.settings;
+        let keep = settings.move_cooldown.max(settings.reconcile_interval) * 2;
+        let held_back = keep + settings.min_runtime + settings.move_cooldown;
+        held_back.mul_f64(1.1) + self.reconcile_at_most() * 3
+    }
+
+    /// Within which everything was started after all members were: the window
+    /// in which they wait for each other, a quarantine by the slowest clock, and
+    /// a second. Where limits are and not all serve the same, not all agree on
+    /// who has room, and a look more is needed for each.
+    pub fn started_within(&self) -> Duration {
+        let quarantine = match self.fresh {
+            true => (self.settings.lease_ttl + Duration::from_secs(1)).mul_f64(1.05),
+            false => Duration::ZERO,
+        };
+        let looks = match self.is_limited() && self.is_parted() {
+            true => self.members_max() as u32 + 1,
+            false => 0,
+        };
+        let window = self.settings.start_window + self.reconcile_at_most() * looks;
+        quarantine + window + Duration::from_secs(1) + self.latency.1 * 20
+    }
+
+    /// Whether some serve groups that others do not.
+    fn is_parted(&self) -> bool {
+        let serves_all = |plan: &PlacePlan| {
+            let mut served = self.groups.iter().zip(&plan.serves);
+            served.all(|(group, serves)| group.stored || *serves)
+        };
+        !self.places.iter().all(serves_all)
+    }
+
+    /// Within which the partitions of a lost worker run elsewhere: a lease and
+    /// a second. Where looks are so rare that one may not see that a lease is
+    /// about to run out, as much as that one comes late; where limits are, one
+    /// look more for each worker that may be full and comes first.
     pub fn handed_on_within(&self) -> Duration {
         let looks = match self.is_limited() {
             true => self.members_max() as u32 + 1,
-            false => 2,
+            false => 0,
         };
+        let settings = &self.settings;
+        let unrenewed = settings.renew_interval.mul_f64(1.5 * 1.04);
+        let seen = settings.lease_ttl.saturating_sub(unrenewed);
+        let missed = self.reconcile_at_most().saturating_sub(seen);
         self.lease_at_most()
+            + missed
             + self.reconcile_at_most() * looks
             + Duration::from_secs(1)
             + self.latency.1 * 20

@@ -1,6 +1,6 @@
 //! A world of lease mode: members, their store, and all that happens to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use divvy_core::lease::Member;
@@ -79,6 +79,10 @@ pub struct LeaseWorld {
     pub(super) named: BTreeMap<WorkerId, BTreeMap<(usize, u32), TrueTime>>,
     /// Until when a name may be held by nobody: the store's clock was set.
     pub(super) names_linger: TrueTime,
+    /// Partitions that were ever started.
+    pub(super) started: BTreeSet<usize>,
+    /// When a partition was last started or stopped.
+    pub(super) moved: TrueTime,
     pub(super) observations: Vec<Observation>,
     invariants: LeaseInvariants,
     ledger: Ledger,
@@ -112,6 +116,8 @@ impl LeaseWorld {
             nonces: BTreeMap::new(),
             named: BTreeMap::new(),
             names_linger: TrueTime::ZERO,
+            started: BTreeSet::new(),
+            moved: TrueTime::ZERO,
             observations: Vec::new(),
             ledger: Ledger::default(),
             trace: traced.then(Vec::new),
@@ -291,6 +297,7 @@ fn bounds(profile: &LeaseProfile, groups: &Groups) -> Bounds {
     Bounds {
         lease: settings.lease_ttl,
         is_exclusive: true,
+        is_calm: profile.is_calm(),
         leader_lease: settings.lease_ttl,
         value_bytes_max: usize::MAX,
         // Beside those of one each, a mark and a release for each partition.

@@ -91,6 +91,7 @@ impl Small {
         let bounds = Bounds {
             lease: settings.heartbeat_ttl,
             is_exclusive: true,
+            is_calm: false,
             leader_lease: settings.leader_lease,
             value_bytes_max: 1 << 20,
             operations_max: OPERATIONS_MAX,
