@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use divvy::{Invalid, KeyScheme};
 
+mod agent;
 mod bench;
 mod help;
 mod placement;
@@ -13,6 +14,7 @@ mod simulate;
 mod store;
 mod worker;
 
+pub(crate) use agent::{AgentArgs, AgentPreset, ChildArgs};
 pub(crate) use bench::{BenchCommand, FailoverArgs, MessagesArgs, Part, RetentionName, StoresArgs};
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
@@ -67,6 +69,12 @@ pub(crate) enum Command {
     /// Take part in a cluster, and say what happens
     #[command(long_about = help::WORKER, after_long_help = help::WORKER_EXAMPLES)]
     Worker(WorkerArgs),
+    /// Run a command for each partition that this machine gets, in lease mode
+    #[command(long_about = help::AGENT, after_long_help = help::AGENT_EXAMPLES)]
+    Agent(AgentArgs),
+    /// Become a command that ends with its parent
+    #[command(hide = true)]
+    RunChild(ChildArgs),
     /// Run seeds of the simulator, and print what reproduces a failure
     #[command(
         long_about = help::SIMULATE,

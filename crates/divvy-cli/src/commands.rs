@@ -1,5 +1,6 @@
 //! The commands: each takes what was typed and writes its result.
 
+pub(crate) mod agent;
 pub(crate) mod assign;
 pub(crate) mod bench;
 pub(crate) mod explain;

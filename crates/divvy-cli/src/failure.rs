@@ -1,5 +1,6 @@
 //! Why a command ended without its result, and the exit code that says so.
 
+use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -27,7 +28,7 @@ impl Failure {
     /// bound.
     pub(crate) fn usage(
         field: &'static str,
-        value: impl std::fmt::Display,
+        value: impl fmt::Display,
         rule: impl Into<String>,
     ) -> Self {
         divvy::Error::from(divvy::Invalid::new(field, value, rule)).into()
@@ -48,18 +49,28 @@ impl Failure {
 
     /// Tells the user in one line on stderr, and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        let (code, message) = match self {
+        let code = match self {
             // Who reads us, as `head` does, has what it wanted.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return ExitCode::SUCCESS;
             }
-            Self::Output(error) => (CODE_FAILED, format!("standard output: {}", plain(error))),
-            Self::Failed(error) => (CODE_FAILED, told(error)),
-            Self::Usage(message) => (CODE_USAGE, message.clone()),
+            Self::Output(_) | Self::Failed(_) => CODE_FAILED,
+            Self::Usage(_) => CODE_USAGE,
         };
+        let message = self.to_string();
         // Where stderr is gone there is nobody left to tell.
         let _ = writeln!(io::stderr(), "divvy: {}", terminal::message(&message));
         ExitCode::from(code)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(error) => write!(f, "standard output: {}", plain(error)),
+            Self::Failed(error) => f.write_str(&told(error)),
+            Self::Usage(message) => f.write_str(message),
+        }
     }
 }
 

@@ -48,6 +48,8 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Assign(args) => commands::assign::run(args, &mut out)?,
         Command::Plan(args) => commands::plan::run(args, &mut out)?,
         Command::Explain(args) => commands::explain::run(args, &mut out)?,
+        Command::Agent(args) => commands::agent::run(args, &mut out)?,
+        Command::RunChild(args) => commands::agent::exec(args)?,
         Command::Worker(args) => commands::worker::run(args, &mut out)?,
         Command::Simulate(args) => commands::simulate::run(args, &mut out)?,
         Command::Bench(args) => commands::bench::run(args, &mut out)?,

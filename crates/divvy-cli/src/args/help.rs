@@ -207,6 +207,36 @@ On servers:
   divvy bench stores --store redis://localhost:6379 --store nats://localhost:4222 --peer
   divvy bench stores --store rediss://localhost:6380 --user divvy --password-file redis.password";
 
+pub(super) const AGENT: &str = "\
+Takes part in a cluster in lease mode: every partition of a workload is a lease, and whoever has it \
+runs --exec for it. There is no leader; agents that share a store share its workloads. The command \
+is started again when it ends, and stopped (SIGTERM, after --grace SIGKILL) before its lease is \
+given back. It never outlives the agent.
+
+No shell reads --exec: quotes keep words together, and {workload}, {unit} and {token} are filled in. \
+The command finds DIVVY_PARTITION, DIVVY_TOKEN and DIVVY_WORKER in its environment. Hand the token \
+to whatever it writes to, and let that refuse lower ones.
+
+SIGTERM and SIGINT stop all commands, give their leases back, and end the agent; a second one ends \
+it at once. SIGHUP reads --config again.
+
+Stores (--store):
+  memory               in this process, so alone
+  file:PATH            all agents of one machine
+  redis://HOST:PORT    Redis or Valkey; rediss:// with encryption, redis+unix://PATH by a socket
+
+An address with a password in it is taken from DIVVY_STORE, not from an argument, which everyone on \
+the machine can read.";
+
+pub(super) const AGENT_EXAMPLES: &str = "\
+Examples:
+  divvy agent --store memory --preset fast --workloads demo:2 --exec 'echo {workload} {unit}' --run-for 2s
+  divvy agent --store file:./agents.db --preset fast --workloads demo:8 --exec 'sleep 1000' --run-for 2s
+
+On servers:
+  divvy agent --store redis://localhost:6379 --workloads orders:64 --exec 'consume {unit} {token}'
+  divvy agent --store redis://localhost:6379 --config agent.yaml --exec 'sh -c \"exec ./run.sh\"'";
+
 pub(super) const WORKER: &str = "\
 Takes part in a cluster as one of its workers: claims a stable id, may lead, and owns what it is \
 given until a signal (TERM or INT) or --run-for ends it. Every event is a line of JSON on stdout: \

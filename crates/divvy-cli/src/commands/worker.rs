@@ -243,17 +243,24 @@ fn settings(args: &WorkerArgs) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-fn read_config(path: &Path) -> Result<Settings, Failure> {
-    let named = || format!("--config {}", path.display());
-    let file = File::open(path).with_context(named);
+/// Reads a file of settings, which errors call `named`.
+pub(crate) fn read_limited(path: &Path, named: &str) -> Result<String, Failure> {
+    let file = File::open(path).with_context(|| named.to_owned());
     let mut text = String::new();
     let read = file.map_err(Failure::Failed)?.take(CONFIG_BYTES_MAX + 1);
     let mut read = std::io::BufReader::new(read);
-    let read = read.read_to_string(&mut text).with_context(named);
+    let read = read.read_to_string(&mut text);
+    let read = read.with_context(|| named.to_owned());
     if read.map_err(Failure::Failed)? as u64 > CONFIG_BYTES_MAX {
         let text = format!("has more than the {CONFIG_BYTES_MAX} bytes that are read");
-        return Err(Failure::Failed(anyhow!("{}: {text}", named())));
+        return Err(Failure::Failed(anyhow!("{named}: {text}")));
     }
+    Ok(text)
+}
+
+fn read_config(path: &Path) -> Result<Settings, Failure> {
+    let named = || format!("--config {}", path.display());
+    let text = read_limited(path, &named())?;
     let is_json = path.extension().is_some_and(|ending| ending == "json");
     let read = match is_json {
         true => Settings::from_json(&text),

@@ -4,9 +4,9 @@ mod document;
 
 use std::time::Duration;
 
-use divvy_core::Invalid;
 use divvy_core::lease::{Group, LeaseSettings, SelfDescription};
 use divvy_core::store::LeaseName;
+use divvy_core::{Error, Invalid};
 use serde::{Deserialize, Serialize};
 
 use self::document::Document;
@@ -73,6 +73,21 @@ impl ControllerSettings {
         Self::with(LeaseSettings::rendezgo())
     }
 
+    /// Reads settings, and checks their fields.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        // A list would be taken for the fields in their order.
+        if text.trim_start().starts_with('[') {
+            let rule = "must be a JSON object, such as {\"workloads\": {\"orders\": 8}}";
+            return Err(Invalid::new("settings", text, rule).into());
+        }
+        serde_json::from_str(text).map_err(|error| unreadable(&error))
+    }
+
+    /// Reads settings, and checks their fields.
+    pub fn from_yaml(text: &str) -> Result<Self, Error> {
+        serde_saphyr::from_str(text).map_err(|error| unreadable(&error))
+    }
+
     /// Whether all values are inside their bounds and fit together.
     pub fn check(&self) -> Result<(), Invalid> {
         self.lease.check()?;
@@ -104,6 +119,13 @@ impl ControllerSettings {
             return Err(Invalid::new("startup_timeout", value, rule));
         }
         Ok(())
+    }
+}
+
+fn unreadable(error: &dyn std::fmt::Display) -> Error {
+    Error::Document {
+        document: "settings",
+        message: error.to_string(),
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) struct Status {
     pub(super) groups: watch::Sender<Sizes>,
     pub(super) backoff: AtomicBool,
     pub(super) joined: watch::Sender<bool>,
+    pub(super) ended: watch::Sender<bool>,
     pub(super) description: watch::Sender<SelfDescription>,
     pub(super) wishes: mpsc::Sender<Wish>,
     pub(super) metrics: ControllerMetrics,
@@ -62,6 +63,7 @@ impl Status {
             groups: watch::Sender::new(Arc::default()),
             backoff: AtomicBool::new(false),
             joined: watch::Sender::new(false),
+            ended: watch::Sender::new(false),
             description: watch::Sender::new(description),
             wishes,
             metrics: ControllerMetrics::default(),
@@ -115,6 +117,13 @@ impl ControllerView {
     /// Whether the worker has its name and takes part.
     pub fn is_joined(&self) -> bool {
         *self.status.joined.borrow()
+    }
+
+    /// Waits until it has ended, stopped or by itself.
+    pub async fn until_ended(&self) {
+        let mut ended = self.status.ended.subscribe();
+        // Where its thread is gone, it has ended, too.
+        let _gone = ended.wait_for(|ended| *ended).await.is_err();
     }
 
     /// Whether the store has failed so lately that nothing is taken or given

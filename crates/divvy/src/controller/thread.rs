@@ -98,6 +98,7 @@ fn live(
         Err(ControllerError::Ended(why.into()))
     });
     runtime.shutdown_timeout(ENDING);
+    status.ended.send_replace(true);
     outcome
 }
 

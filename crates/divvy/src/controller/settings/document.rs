@@ -119,6 +119,15 @@ impl Document {
             Preset::Default => LeaseSettings::default(),
             Preset::Rendezgo => LeaseSettings::rendezgo(),
         };
+        if let Some(Span(ttl)) = self.lease_ttl {
+            // What has to fit a lease follows it, unless it is set besides.
+            lease.renew_interval = ttl * 3 / 10;
+            lease.heartbeat_ttl = ttl;
+            lease.heartbeat_interval = ttl * 3 / 10;
+        }
+        if let Some(Span(ttl)) = self.heartbeat_ttl {
+            lease.heartbeat_interval = lease.heartbeat_interval.min(ttl * 3 / 10);
+        }
         macro_rules! set_all {
             ($($field:ident),*) => { $(set(&mut lease.$field, self.$field);)* };
         }

@@ -1,0 +1,250 @@
+//! `divvy agent`: a worker in lease mode as a process, which runs a command for
+//! each partition that it owns.
+
+mod child;
+mod command_line;
+mod health;
+mod output;
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use divvy::controller::{
+    Controller, ControllerBuilder, ControllerError, ControllerEvent, ControllerEventKind as Told,
+    ControllerSettings, ControllerView,
+};
+use divvy::lease::Group;
+use divvy::store::StoreErrorKind;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use self::child::Children;
+use self::command_line::CommandLine;
+use self::output::Output;
+use crate::args::{AgentArgs, AgentPreset};
+use crate::commands::worker::{read_limited, store_of};
+use crate::failure::Failure;
+
+pub(crate) use self::child::exec;
+
+/// Events that wait to be told.
+const EVENTS_MAX: usize = 1 << 16;
+/// How long the last of them may take.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let settings = settings(args)?;
+    let Some(exec) = &args.exec else {
+        let text = "--exec is missing: give the command to run for each partition, such as \
+                    --exec 'consume {workload} {unit} {token}'";
+        return Err(Failure::Usage(text.to_owned()));
+    };
+    let command = CommandLine::parse("exec", exec)?;
+    let health = match &args.health_cmd {
+        Some(text) => Some(CommandLine::parse("health-cmd", text)?),
+        None => None,
+    };
+    let store = (store_of(args.store.as_ref())?, args.reach.settings()?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("no threads")
+        .map_err(Failure::Failed)?;
+    let (output, lines) = Output::new(args.output_dir.as_deref())?;
+    let worker = settings.worker.clone();
+    let worker = worker.unwrap_or_else(divvy::controller::default_worker_name);
+    let children = Children {
+        worker: worker.as_str().into(),
+        command: Arc::new(command),
+        grace: args.grace,
+        output,
+    };
+    let (events, happening) = mpsc::channel(EVENTS_MAX);
+    let builder = Controller::builder(store, children)
+        .settings(settings)
+        .worker(worker)
+        .events(events);
+    std::thread::scope(|scope| {
+        // Signals are heard whatever becomes of those who read.
+        let living = scope.spawn(|| {
+            let outcome = runtime.block_on(async {
+                let told = tokio::spawn(tell(happening));
+                let outcome = live(builder, args, health).await;
+                // What was said last is on its way.
+                let _late = timeout(LAST_LINES, told).await;
+                outcome
+            });
+            runtime.shutdown_timeout(LAST_LINES);
+            outcome
+        });
+        output::print(lines, out);
+        let lived = living.join();
+        lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Starts, waits for a signal, and stops.
+async fn live(
+    builder: ControllerBuilder,
+    args: &AgentArgs,
+    health: Option<CommandLine>,
+) -> Result<(), Failure> {
+    let listen = |kind| signal(kind).map_err(|error| Failure::Failed(error.into()));
+    let mut term = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut hangup = listen(SignalKind::hangup())?;
+    let over = async {
+        match args.run_for {
+            Some(span) => tokio::time::sleep(span).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(over);
+    let controller = tokio::select! {
+        started = builder.start() => started.map_err(refused)?,
+        _ = term.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+        () = &mut over => {
+            let text = "it did not start within --run-for";
+            return Err(Failure::Failed(anyhow!(text)));
+        }
+    };
+    let view = controller.view();
+    if let Some(command) = health {
+        tokio::spawn(health::watch(command, args.health_interval, view.clone()));
+    }
+    loop {
+        tokio::select! {
+            _ = term.recv() => break,
+            _ = interrupt.recv() => break,
+            () = &mut over => break,
+            () = view.until_ended() => {
+                return controller.ended().await.map_err(refused);
+            }
+            _ = hangup.recv() => reload(args, &view).await,
+        }
+    }
+    eprintln!("divvy: stopping what runs, and giving it back");
+    tokio::select! {
+        stopped = controller.stop() => stopped.map_err(refused),
+        _ = term.recv() => Err(second_signal()),
+        _ = interrupt.recv() => Err(second_signal()),
+    }
+}
+
+fn second_signal() -> Failure {
+    let text = "ended by a second signal; others take over when the leases are over";
+    Failure::Failed(anyhow!(text))
+}
+
+fn refused(error: ControllerError) -> Failure {
+    match error {
+        ControllerError::Invalid(invalid) => Failure::Usage(invalid.to_string()),
+        ControllerError::Store(error) if error.kind() == StoreErrorKind::Invalid => {
+            Failure::Usage(error.to_string())
+        }
+        error => Failure::Failed(anyhow!("{error}")),
+    }
+}
+
+/// Reads the settings again; what cannot be used changes nothing.
+async fn reload(args: &AgentArgs, view: &ControllerView) {
+    if args.config.is_none() {
+        eprintln!("divvy: SIGHUP: there is no --config to read again");
+        return;
+    }
+    let applied = match settings(args) {
+        Ok(settings) => match view.regroup(settings.groups).await {
+            Ok(()) => view.report_weight(settings.weight),
+            Err(error) => Err(error),
+        }
+        .map_err(|error| error.to_string()),
+        Err(failure) => Err(failure.to_string()),
+    };
+    match applied {
+        Ok(()) => eprintln!("divvy: read again: workloads and weight; others take a restart"),
+        Err(why) => eprintln!("divvy: SIGHUP: {why}; everything stays as it is"),
+    }
+}
+
+/// Tells people what happens.
+async fn tell(mut events: mpsc::Receiver<ControllerEvent>) {
+    while let Some(event) = events.recv().await {
+        let line = match event.kind {
+            Told::Joined => "takes part".to_owned(),
+            Told::SessionEnded(why) => format!("the session is over: {why}"),
+            Told::Members(members) => format!("workers: {}", members.join(", ")),
+            Told::Starting { key, token, .. } => format!("{key} starts, with token {token}"),
+            Told::Started { key, failed: true } => format!("{key} could not be started"),
+            Told::Stopping { key, reason } => format!("{key} stops: {reason}"),
+            Told::Stopped { key } => format!("{key} has stopped"),
+            Told::Backoff => "the store fails: nothing is taken or given up for a while".to_owned(),
+            Told::Recovered => "the store works again".to_owned(),
+            Told::Quarantined(left) => {
+                format!("the store has just started: nothing is granted for {left:?}")
+            }
+            Told::Problem(why) => why.into(),
+            Told::Ended => "ended".to_owned(),
+            _ => continue,
+        };
+        eprintln!("divvy: {line}");
+    }
+}
+
+fn settings(args: &AgentArgs) -> Result<ControllerSettings, Failure> {
+    let mut settings = match (&args.config, args.preset) {
+        (Some(path), _) => read_config(path)?,
+        (None, Some(AgentPreset::Fast)) => ControllerSettings::fast(),
+        (None, Some(AgentPreset::Rendezgo)) => ControllerSettings::rendezgo(),
+        (None, Some(AgentPreset::Default) | None) => ControllerSettings::default(),
+    };
+    if let Some(node) = &args.node {
+        settings.worker = Some(node.clone());
+    }
+    if let Some(weight) = args.weight {
+        settings.weight = weight;
+    }
+    match args.workloads.as_deref() {
+        None => {}
+        Some("dynamic") => settings.dynamic = true,
+        Some(text) => settings.groups = workloads(text)?,
+    }
+    settings.lease.stop_deadline = settings.lease.stop_deadline.max(args.grace * 2);
+    settings
+        .check()
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(settings)
+}
+
+fn read_config(path: &Path) -> Result<ControllerSettings, Failure> {
+    let named = || format!("--config {}", path.display());
+    let text = read_limited(path, &named())?;
+    let is_json = path.extension().is_some_and(|ending| ending == "json");
+    let read = match is_json {
+        true => ControllerSettings::from_json(&text),
+        false => ControllerSettings::from_yaml(&text),
+    };
+    read.map_err(|error| Failure::Failed(anyhow!("{}: {error}", named())))
+}
+
+/// Groups as they are typed: `demo:8,mail:3`.
+fn workloads(text: &str) -> Result<Vec<Group>, Failure> {
+    let usage = |error: divvy::Invalid| Failure::Usage(error.to_string());
+    let wrong = |part: &str| {
+        let rule = "must be NAME:N, with N partitions from 1 on, such as orders:8";
+        Failure::usage("workloads", part, rule)
+    };
+    let mut groups = Vec::new();
+    for part in text.split(',') {
+        let (name, count) = part.rsplit_once(':').ok_or_else(|| wrong(part))?;
+        let count: u32 = count.parse().map_err(|_error| wrong(part))?;
+        groups.push(Group::new(name, count).map_err(usage)?);
+    }
+    Group::check_all(&groups).map_err(usage)?;
+    Ok(groups)
+}

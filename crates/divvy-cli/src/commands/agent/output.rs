@@ -1,0 +1,120 @@
+//! Where commands write to: our own output, each line with its partition, or
+//! a file each.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::Context as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
+use tokio::process::Child;
+use tokio::sync::mpsc;
+
+use crate::failure::Failure;
+
+/// Longest line; what is longer is told in several.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// Lines that wait for whoever reads them; beyond, commands wait themselves.
+const LINES_MAX: usize = 1024;
+
+#[derive(Debug, Clone)]
+pub(super) enum Output {
+    /// A file for each partition in this directory.
+    Files(PathBuf),
+    /// Lines for stdout and stderr.
+    Lines(mpsc::Sender<Line>),
+}
+
+#[derive(Debug)]
+pub(super) struct Line {
+    is_error: bool,
+    bytes: Vec<u8>,
+}
+
+impl Output {
+    /// Where commands write to, and what has to be printed of that.
+    pub(super) fn new(
+        directory: Option<&Path>,
+    ) -> Result<(Self, Option<mpsc::Receiver<Line>>), Failure> {
+        if let Some(directory) = directory {
+            let made = std::fs::create_dir_all(directory);
+            let named = || format!("--output-dir {}", directory.display());
+            made.with_context(named).map_err(Failure::Failed)?;
+            return Ok((Self::Files(directory.to_owned()), None));
+        }
+        let (sender, lines) = mpsc::channel(LINES_MAX);
+        Ok((Self::Lines(sender), Some(lines)))
+    }
+
+    /// Where a command for this partition writes to.
+    pub(super) fn stdio(&self, partition: &str) -> std::io::Result<(Stdio, Stdio)> {
+        match self {
+            Self::Lines(_) => Ok((Stdio::piped(), Stdio::piped())),
+            Self::Files(directory) => {
+                let file = open(directory, partition)?;
+                Ok((file.try_clone()?.into(), file.into()))
+            }
+        }
+    }
+
+    /// Passes on what a command writes, if that is asked for.
+    pub(super) fn follow(&self, partition: &str, child: &mut Child) {
+        let Self::Lines(lines) = self else { return };
+        if let Some(stdout) = child.stdout.take() {
+            tokio::spawn(pass_on(stdout, partition.to_owned(), false, lines.clone()));
+        }
+        if let Some(stderr) = child.stderr.take() {
+            tokio::spawn(pass_on(stderr, partition.to_owned(), true, lines.clone()));
+        }
+    }
+}
+
+/// Prints lines until nobody writes any more.
+pub(super) fn print(lines: Option<mpsc::Receiver<Line>>, out: &mut dyn Write) {
+    let Some(mut lines) = lines else { return };
+    while let Some(line) = lines.blocking_recv() {
+        // Who reads no more has what it wanted; the commands go on.
+        let _unread = match line.is_error {
+            true => std::io::stderr().write_all(&line.bytes),
+            false => out.write_all(&line.bytes),
+        };
+        if lines.is_empty() {
+            let _unread = out.flush();
+        }
+    }
+}
+
+/// A file whose name stays inside its directory, whatever the group is called.
+fn open(directory: &Path, partition: &str) -> std::io::Result<File> {
+    let name = partition.replace(
+        |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.')),
+        "_",
+    );
+    let path = directory.join(format!("{name}.log"));
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+async fn pass_on(
+    stream: impl AsyncRead + Unpin,
+    partition: String,
+    is_error: bool,
+    lines: mpsc::Sender<Line>,
+) {
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut bytes = format!("{partition} | ").into_bytes();
+        let prefix = bytes.len();
+        let mut limited = (&mut reader).take(LINE_BYTES_MAX);
+        let read = limited.read_until(b'\n', &mut bytes).await;
+        if !matches!(read, Ok(1..)) || bytes.len() == prefix {
+            return;
+        }
+        if !bytes.ends_with(b"\n") {
+            bytes.push(b'\n');
+        }
+        if lines.send(Line { is_error, bytes }).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `divvy agent` as processes: what they run, and what becomes of it.
+
+mod agents;
+mod refusals;
+
+use std::time::Duration;
+
+use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer, at_once, until};
+
+use crate::agents::{Agents, SOON};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Store {
+    File,
+    Redis,
+}
+
+/// Runs a test on both kinds of stores that agents share, on both at once.
+fn on_both(scenario: impl AsyncFn(Agents) + Copy + Send + 'static) {
+    at_once(&[Store::File, Store::Redis], async move |store| {
+        let agents = match store {
+            Store::File => Agents::on_file(),
+            Store::Redis => {
+                let options = RedisOptions::new();
+                Agents::on_redis(RedisServer::start(RedisFlavour::Redis7, options).await)
+            }
+        };
+        scenario(agents).await;
+    });
+}
+
+#[test]
+fn two_agents_split_the_units_and_a_killed_one_takes_its_commands_with_it() {
+    on_both(async |mut agents| {
+        agents.start(&[]);
+        agents.start(&[]);
+        agents.shared(8).await;
+        let victim = agents.processes_of(0);
+        agents.kill(0);
+        until(SOON, "its commands are gone with it", async || {
+            !victim.iter().any(|pid| agents::is_alive(*pid))
+        })
+        .await;
+        // Commands never run twice, however it came to that.
+        until(SOON, "the other runs all", async || {
+            agents.check();
+            agents.running().len() == 8
+        })
+        .await;
+    });
+}
+
+#[test]
+fn an_agent_that_is_asked_to_end_stops_its_commands_and_gives_its_units_back() {
+    on_both(async |mut agents| {
+        agents.start(&[]);
+        agents.start(&[]);
+        agents.shared(8).await;
+        let ended = agents.terminate(0).await;
+        assert!(ended.success(), "{ended}");
+        until(SOON, "the other runs all", async || {
+            agents.check();
+            agents.running().len() == 8
+        })
+        .await;
+        let told = agents.told(0);
+        assert!(told.contains("stops: shutdown"), "{told}");
+    });
+}
+
+#[test]
+fn a_command_that_ends_is_started_again_under_the_same_token() {
+    on_both(async |mut agents| {
+        agents.start(&[]);
+        agents.shared(8).await;
+        let (partition, pid, token) = agents.running().pop().unwrap();
+        agents::kill(pid);
+        until(SOON, "it runs again", async || {
+            let running = agents.running();
+            let again = running.iter().find(|(name, ..)| *name == partition);
+            again.is_some_and(|(_, new, same)| *new != pid && *same == token)
+        })
+        .await;
+        agents.check();
+        assert!(agents.told(0).contains("starting it again in 1s"));
+    });
+}
+
+#[test]
+fn an_agent_whose_health_command_fails_hands_on_what_it_has() {
+    on_both(async |mut agents| {
+        agents.start(&[]);
+        agents.shared(8).await;
+        let sick = agents.directory().join("sick");
+        let ask = format!("test ! -e {}", sick.display());
+        agents.start(&["--health-cmd", &ask, "--health-interval", "200ms"]);
+        agents.shared(8).await;
+        std::fs::write(&sick, "").unwrap();
+        until(SOON, "the healthy one runs all", async || {
+            agents.check();
+            agents.running().len() == 8 && agents.processes_of(1).is_empty()
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_is_ended_after_its_grace() {
+    on_both(async |mut agents| {
+        agents.exec = agents.script("trap '' TERM; while :; do sleep 0.1; done");
+        agents.start(&["--grace", "300ms"]);
+        agents.shared(8).await;
+        let running = agents.processes_of(0);
+        let ended = agents.terminate(0).await;
+        assert!(ended.success(), "{ended}");
+        assert!(!running.iter().any(|pid| agents::is_alive(*pid)));
+        assert!(agents.told(0).contains("did not end in time"));
+    });
+}
+
+#[test]
+fn workloads_are_read_again_on_sighup_and_bad_ones_change_nothing() {
+    on_both(async |mut agents| {
+        let config = agents.directory().join("agent.yaml");
+        let write = |workloads: &str| {
+            let text = format!("preset: fast\nworkloads: {workloads}\n");
+            std::fs::write(&config, text).unwrap();
+        };
+        write("{demo: 4}");
+        agents.start_with(&["--config", config.to_str().unwrap()]);
+        agents.shared(4).await;
+        write("{demo: 6, mail: 1}");
+        agents.hang_up(0);
+        agents.shared(7).await;
+        write("{demo: none}");
+        agents.hang_up(0);
+        until(SOON, "it says why", async || {
+            agents.told(0).contains("everything stays as it is")
+        })
+        .await;
+        assert_eq!(agents.running().len(), 7);
+        agents.check();
+    });
+}
+
+#[test]
+fn what_commands_write_comes_with_their_partition_or_goes_to_files() {
+    on_both(async |mut agents| {
+        agents.exec = agents.script("echo hello from $DIVVY_PARTITION; exec sleep 1000");
+        agents.start(&[]);
+        agents.shared(8).await;
+        until(SOON, "lines came", async || {
+            agents.printed(0).contains("demo:3 | hello from demo:3\n")
+        })
+        .await;
+        agents.terminate(0).await;
+        let directory = agents.directory().join("out");
+        agents.start(&["--output-dir", directory.to_str().unwrap()]);
+        agents.shared(8).await;
+        until(Duration::from_secs(10), "files came", async || {
+            let text = std::fs::read_to_string(directory.join("demo_5.log"));
+            text.is_ok_and(|text| text == "hello from demo:5\n")
+        })
+        .await;
+    });
+}
