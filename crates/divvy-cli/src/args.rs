@@ -13,6 +13,7 @@ mod placement;
 mod simulate;
 mod store;
 mod worker;
+mod workload;
 
 pub(crate) use agent::{AgentArgs, AgentPreset, ChildArgs};
 pub(crate) use bench::{BenchCommand, FailoverArgs, MessagesArgs, Part, RetentionName, StoresArgs};
@@ -20,6 +21,7 @@ pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
 pub(crate) use worker::{OnStop, Preset, WorkerArgs};
+pub(crate) use workload::{WorkloadCommand, WorkloadStore};
 
 /// divvy divides partitions of work among workers: fairly, with few moves, one owner each.
 #[derive(Debug, Parser)]
@@ -72,6 +74,9 @@ pub(crate) enum Command {
     /// Run a command for each partition that this machine gets, in lease mode
     #[command(long_about = help::AGENT, after_long_help = help::AGENT_EXAMPLES)]
     Agent(AgentArgs),
+    /// Show or change the workloads that agents find in a store
+    #[command(subcommand, long_about = help::WORKLOAD, after_long_help = help::WORKLOAD_EXAMPLES)]
+    Workload(WorkloadCommand),
     /// Become a command that ends with its parent
     #[command(hide = true)]
     RunChild(ChildArgs),

@@ -9,6 +9,7 @@ mod picture;
 pub(crate) mod plan;
 pub(crate) mod simulate;
 pub(crate) mod worker;
+pub(crate) mod workload;
 
 use std::io::Write;
 

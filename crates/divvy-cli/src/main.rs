@@ -49,6 +49,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Plan(args) => commands::plan::run(args, &mut out)?,
         Command::Explain(args) => commands::explain::run(args, &mut out)?,
         Command::Agent(args) => commands::agent::run(args, &mut out)?,
+        Command::Workload(args) => commands::workload::run(args, &mut out)?,
         Command::RunChild(args) => commands::agent::exec(args)?,
         Command::Worker(args) => commands::worker::run(args, &mut out)?,
         Command::Simulate(args) => commands::simulate::run(args, &mut out)?,

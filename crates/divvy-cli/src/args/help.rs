@@ -237,6 +237,19 @@ On servers:
   divvy agent --store redis://localhost:6379 --workloads orders:64 --exec 'consume {unit} {token}'
   divvy agent --store redis://localhost:6379 --config agent.yaml --exec 'sh -c \"exec ./run.sh\"'";
 
+pub(super) const WORKLOAD: &str = "\
+Shows or changes the workloads that a store holds. Agents with --workloads dynamic serve them, and \
+follow changes at once: units that are added start, units that are gone stop.
+
+The store is Redis, Valkey or a file. Its workloads belong to all clusters that share it.";
+
+pub(super) const WORKLOAD_EXAMPLES: &str = "\
+Examples:
+  divvy workload set orders 64 --store file:./agents.db
+  divvy workload set mail 8 --max-per-worker 2 --store file:./agents.db
+  divvy workload list --store file:./agents.db
+  divvy workload remove mail --store file:./agents.db";
+
 pub(super) const WORKER: &str = "\
 Takes part in a cluster as one of its workers: claims a stable id, may lead, and owns what it is \
 given until a signal (TERM or INT) or --run-for ends it. Every event is a line of JSON on stdout: \

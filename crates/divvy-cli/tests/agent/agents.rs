@@ -104,6 +104,21 @@ impl Agents {
         });
     }
 
+    /// Runs `divvy workload`; gives what it printed, or why it refused.
+    pub(crate) fn workload(&self, arguments: &str) -> Result<String, String> {
+        let output = Command::new(assert_cmd::cargo::cargo_bin!("divvy"))
+            .arg("workload")
+            .args(arguments.split(' '))
+            .args(["--store", &self.address()])
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        match output.status.success() {
+            true => Ok(text(output.stdout)),
+            false => Err(text(output.stderr)),
+        }
+    }
+
     /// Waits until so many partitions run, and every agent that is alive has
     /// some.
     pub(crate) async fn shared(&self, partitions: usize) {

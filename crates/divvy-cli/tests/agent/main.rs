@@ -144,6 +144,31 @@ fn workloads_are_read_again_on_sighup_and_bad_ones_change_nothing() {
 }
 
 #[test]
+fn agents_follow_the_workloads_of_the_store() {
+    on_both(async |mut agents| {
+        agents.workload("set demo 3").unwrap();
+        agents.start_with(&["--preset", "fast", "--workloads", "dynamic"]);
+        agents.shared(3).await;
+        agents.workload("set demo 5 --max-per-worker 9").unwrap();
+        agents.workload("set mail 2").unwrap();
+        agents.shared(7).await;
+        let listed = agents.workload("list").unwrap();
+        assert!(
+            listed.contains("demo          5                       9"),
+            "{listed}"
+        );
+        agents.workload("remove demo").unwrap();
+        agents.shared(2).await;
+        let refused = agents.workload("remove demo").unwrap_err();
+        let why = "divvy: there is no workload 'demo'\n";
+        assert!(refused.ends_with(why), "{refused}");
+        let refused = agents.workload("set a:b 1").unwrap_err();
+        assert!(refused.contains("must not contain ':'"), "{refused}");
+        agents.check();
+    });
+}
+
+#[test]
 fn what_commands_write_comes_with_their_partition_or_goes_to_files() {
     on_both(async |mut agents| {
         agents.exec = agents.script("echo hello from $DIVVY_PARTITION; exec sleep 1000");

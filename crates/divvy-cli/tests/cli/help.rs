@@ -22,6 +22,7 @@ fn every_example_works_in_the_order_shown() {
         "explain",
         "simulate",
         "worker",
+        "workload",
         "bench stores",
         "bench failover",
     ] {

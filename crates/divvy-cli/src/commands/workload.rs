@@ -1,0 +1,129 @@
+//! `divvy workload`: the workloads that agents with `--workloads dynamic`
+//! serve, as the store has them.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use divvy::lease::Group;
+use divvy::store::{GroupDocument, LeaseName, Leases, StoreError, StoreErrorKind, open_leases};
+use serde::Serialize;
+
+use crate::args::{WorkloadCommand, WorkloadStore};
+use crate::commands::worker::store_of;
+use crate::commands::write_json;
+use crate::failure::Failure;
+use crate::table::{Align, Table, Tone};
+use crate::terminal::Terminal;
+
+pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no runtime")
+        .map_err(Failure::Failed)?;
+    runtime.block_on(async {
+        match command {
+            WorkloadCommand::List { json, at } => {
+                let documents = open(at).await?.groups().await.map_err(refused)?;
+                list(&documents, *json, out)
+            }
+            WorkloadCommand::Set {
+                name,
+                units,
+                max_per_worker,
+                at,
+            } => {
+                let group = Group::new(name, *units).map_err(divvy::Error::from)?;
+                let group = group.with_max_per_worker(*max_per_worker);
+                let store = open(at).await?;
+                let set = store.set_group(group.name(), &group.to_json()).await;
+                set.map_err(refused)
+            }
+            WorkloadCommand::Remove { name, at } => {
+                let name = LeaseName::new("workload", name).map_err(divvy::Error::from)?;
+                let removed = open(at).await?.remove_group(&name).await;
+                match removed.map_err(refused)? {
+                    true => Ok(()),
+                    false => Err(Failure::Failed(anyhow!("there is no workload '{name}'"))),
+                }
+            }
+        }
+    })
+}
+
+async fn open(at: &WorkloadStore) -> Result<Arc<dyn Leases>, Failure> {
+    let url = store_of(at.store.as_ref())?;
+    let settings = at.reach.settings()?;
+    open_leases(&url, &settings).await.map_err(refused)
+}
+
+fn refused(error: StoreError) -> Failure {
+    match error.kind() {
+        StoreErrorKind::Invalid => Failure::Usage(error.to_string()),
+        _ => Failure::Failed(anyhow!("{error}")),
+    }
+}
+
+/// A workload as it is shown.
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    units: Option<u32>,
+    max_per_worker: Option<u32>,
+    /// Why it cannot be served, if it cannot.
+    problem: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(document: &'a GroupDocument) -> Self {
+        let read = match &document.json {
+            Some(json) => Group::from_json(&document.name, json).map_err(|e| e.to_string()),
+            None => Err("it is listed and has no document".to_owned()),
+        };
+        let group = read.as_ref().ok();
+        Self {
+            name: &document.name,
+            units: group.map(Group::partitions),
+            max_per_worker: group.and_then(Group::max_per_worker),
+            problem: read.as_ref().err().cloned(),
+        }
+    }
+}
+
+fn list(documents: &[GroupDocument], json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let shown: Vec<Shown<'_>> = documents.iter().map(Shown::of).collect();
+    if json {
+        return write_json(out, &shown);
+    }
+    let headings = [
+        ("workload", Align::Left),
+        ("units", Align::Right),
+        ("at most of each worker", Align::Right),
+        ("cannot be served", Align::Left),
+    ];
+    let has_problems = shown.iter().any(|workload| workload.problem.is_some());
+    let columns = if has_problems { 4 } else { 3 };
+    let headings = headings.into_iter().take(columns);
+    let mut table = Table::new(headings.map(|(name, align)| (name.to_owned(), align)));
+    for workload in shown {
+        let number =
+            |number: Option<u32>, none: &str| number.map_or(none.to_owned(), |n| n.to_string());
+        let none = if workload.problem.is_some() {
+            ""
+        } else {
+            "any"
+        };
+        let mut cells = vec![
+            workload.name.to_owned(),
+            number(workload.units, ""),
+            number(workload.max_per_worker, none),
+            workload.problem.unwrap_or_default(),
+        ];
+        cells.truncate(columns);
+        table.push(Tone::Plain, cells);
+    }
+    table
+        .write(out, Terminal::of_stdout().colour)
+        .map_err(Failure::output)
+}
