@@ -19,7 +19,7 @@ mod settings;
 pub use action::{Action, HookId, Operation, OperationId, Report, Watched};
 pub use codec::{
     AssembleError, Committed, EncodedRoot, INSTANCE_BYTES_MAX, ROOT_BYTES_MAX, RootHead,
-    STOPPING_MAX, chunk_version, encode_root,
+    STOPPING_MAX, UNABLE_MAX, chunk_version, encode_root,
 };
 pub use control::{CONTROL_BYTES_MAX, Control};
 #[doc(hidden)]
@@ -32,6 +32,6 @@ pub use record::{
     State, VERSION_NUMBER_MAX, Version, WorkerRecord,
 };
 pub use settings::{
-    CLOCK_DRIFT_PER_MILLE, LEASE_MIN, LeaderSettings, Overdue, StoreOutage, TIMING_MAX,
-    WORKER_ID_PREFIX_BYTES_MAX, WORKER_IDS_MAX,
+    CLOCK_DRIFT_PER_MILLE, LEASE_MIN, LeaderSettings, Overdue, START_ATTEMPTS_MAX, StoreOutage,
+    TIMING_MAX, WORKER_ID_PREFIX_BYTES_MAX, WORKER_IDS_MAX,
 };

@@ -214,6 +214,56 @@ fn a_record_of_a_later_format_is_refused_by_name() {
     );
 }
 
+/// The record of a worker as it was stored when records could not name what
+/// does not start.
+const OLDER: &str = "d7020105706f642d37efcdab89674523010000000000000000ac0280f882ad160080d095ffbc3103010700000000\
+    00000080d095ffbc310463000000000000000440016101001b39894fbb05be71";
+
+fn older() -> WorkerRecord {
+    WorkerRecord {
+        instance: "pod-7".into(),
+        session: SessionId(0x0123_4567_89ab_cdef),
+        beat: 300,
+        lease: Duration::from_secs(6),
+        life: Life::Live,
+        acked: version(1_700_000_000_000, 3),
+        stopping: vec![7],
+        adopted: version(1_700_000_000_000, 4),
+        token_max: Token::new(99),
+        health: Health::Healthy,
+        weight: 2.5,
+        zone: Some("a".into()),
+        refresh: 1,
+        alarm: 0,
+        unable: Vec::new(),
+    }
+}
+
+#[test]
+fn a_worker_record_that_names_nothing_unstartable_is_what_it_always_was() {
+    let bytes = older().encode();
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, OLDER);
+    assert_eq!(WorkerRecord::decode(&bytes).unwrap(), older());
+}
+
+#[test]
+fn what_a_worker_cannot_start_is_in_order_bounded_and_never_an_empty_list() {
+    let with = |unable: Vec<u64>| {
+        let record = WorkerRecord { unable, ..older() };
+        WorkerRecord::decode(&record.encode()).map(|record| record.unable)
+    };
+    assert_eq!(with(vec![1, 2]).unwrap(), [1, 2]);
+    for wrong in [vec![2, 1], vec![3, 3]] {
+        assert!(with(wrong).unwrap_err().to_string().contains("in order"));
+    }
+    let mut empty = older().encode();
+    empty.truncate(empty.len() - 8);
+    empty.push(0);
+    empty.extend(divvy_core::hash::bytes64(&empty, 0).to_le_bytes());
+    assert!(WorkerRecord::decode(&empty).is_err());
+}
+
 fn leader() -> LeaderRecord {
     LeaderRecord {
         epoch: 1_760_000_000_000,
@@ -246,6 +296,7 @@ fn worker_records() -> impl Strategy<Value = WorkerRecord> {
         prop::option::of("[a-z]{1,9}"),
         any::<u64>(),
         epochs,
+        prop::collection::btree_set(any::<u64>(), 0..20),
     );
     (own, seen, said).prop_map(|(own, seen, said)| WorkerRecord {
         instance: own.0.into(),
@@ -266,6 +317,7 @@ fn worker_records() -> impl Strategy<Value = WorkerRecord> {
         zone: said.2.map(Into::into),
         refresh: said.3,
         alarm: said.4,
+        unable: said.5.into_iter().collect(),
     })
 }
 

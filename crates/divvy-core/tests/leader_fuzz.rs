@@ -309,6 +309,7 @@ impl Bench {
                 zone: None,
                 refresh: numbers.other,
                 alarm: if life % 5 == 0 { numbers.epoch } else { 0 },
+                unable: vec![numbers.other; (numbers.other % 2) as usize],
             }
             .encode(),
             Value::Root(numbers, quarantine, holdings) => {

@@ -44,6 +44,7 @@ fn stranger(session: u128) -> WorkerRecord {
         zone: None,
         refresh: 0,
         alarm: 0,
+        unable: Vec::new(),
     }
 }
 

@@ -76,6 +76,8 @@ mishaps! {
     HookSlow = "hook_slow": "A hook took its time.",
     HookOverdue = "hook_overdue": "A hook outlasted its deadline.",
     HookFailed = "hook_failed": "A hook failed or panicked.",
+    StartFailed = "start_never_succeeds": "A start failed that never succeeds at this worker.",
+    StartCancelled = "start_cancelled": "A start hook that took too long was ended.",
     HookStuck = "hook_never_returned": "A hook never returned.",
     Abort = "abort": "A member ended its process by policy.",
     SourceFailed = "source_failed" in Leader: "The source of partitions failed.",

@@ -280,6 +280,13 @@ pub enum Fact<'a> {
         /// When each must have been started elsewhere.
         by: TrueTime,
     },
+    /// Another is gone, and one of the others can start nothing.
+    Limping {
+        /// What the one that is gone ran.
+        partitions: &'a [usize],
+        /// When each must have been started elsewhere, with success.
+        by: TrueTime,
+    },
     /// What somebody who sees everything sees at the end of a phase.
     Surveyed(&'a Survey),
 }
@@ -317,6 +324,8 @@ pub enum Phase {
     Quiet,
     /// A sound cluster loses a worker, gets another, and hands on.
     Probe,
+    /// It loses another, and one of the others can start nothing.
+    Limp,
     /// It is over.
     Over,
 }

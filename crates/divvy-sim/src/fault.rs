@@ -59,6 +59,8 @@ pub enum FaultKind {
     Weather(Weather),
     /// Rates at which hooks go wrong.
     Hooks(HookWeather),
+    /// A member cannot start every other partition.
+    Lame(usize),
     /// The source of partitions is wrong.
     Source(SourceFault),
     /// Partitions are added (above 0) or removed.

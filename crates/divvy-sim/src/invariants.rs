@@ -25,6 +25,7 @@ mod root_chain;
 mod single_authority;
 mod steady_work;
 mod stop_before_start;
+mod taken_over;
 mod whole_roots;
 
 use std::fmt;
@@ -135,6 +136,7 @@ several! {
         prompt_start: prompt_start::PromptStart,
         no_orphan: no_orphan::NoOrphan,
         leader_exists: leader_exists::LeaderExists,
+        taken_over: taken_over::TakenOver,
     }
 }
 

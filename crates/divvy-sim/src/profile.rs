@@ -123,6 +123,11 @@ impl Profile {
             defect: None,
             settings,
         };
+        profile.settings.start_backoff_max = profile
+            .settings
+            .start_deadline
+            .max(profile.settings.heartbeat_ttl)
+            * 2;
         profile.healing = profile.healing_time();
         profile.quiet =
             profile.settings.rebalance_cooldown * 3 + profile.settings.root_poll_interval * 2;
@@ -153,9 +158,14 @@ impl Profile {
             + settings.rebalance_cooldown * 2
             + settings.grace;
         let hooks = settings.start_deadline * 2 + settings.stop_deadline * 2;
+        // What is not given to a worker for a while, and the balance after it.
+        let given_up = settings.start_backoff_max
+            + settings.planned_scale_window
+            + settings.rebalance_cooldown;
         let polls = settings.root_poll_interval * 3 + settings.operation_timeout;
         let kept = self.keep_for();
-        leases + windows + hooks + polls + kept + self.latency.1 * 100 + Duration::from_secs(2)
+        let waits = leases + windows + hooks + given_up + polls;
+        waits + kept + self.latency.1 * 100 + Duration::from_secs(2)
     }
 
     /// How long a member that will return asks others to keep its place.
@@ -172,6 +182,19 @@ impl Profile {
             + settings.root_poll_interval * 2
             + Duration::from_secs(1)
             + self.latency.1 * 20
+    }
+
+    /// Within which the partitions of a lost worker run, if one of the others
+    /// cannot start them: it tries them all first, and gives them back.
+    pub fn taken_over_within(&self) -> Duration {
+        let settings = &self.settings;
+        let mut tries = Duration::ZERO;
+        for attempt in 1..settings.start_attempts {
+            tries += settings.heartbeat_interval * (1 << (attempt - 1));
+        }
+        let attempts = self.hook.1 * (settings.start_attempts + 1);
+        let given_back = settings.heartbeat_interval + settings.root_poll_interval * 2;
+        self.handed_on_within() + settings.grace + tries + attempts + given_back
     }
 
     /// Whether the strategy gives each of so many members one of so many

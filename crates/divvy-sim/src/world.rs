@@ -14,6 +14,7 @@ mod source;
 mod store;
 mod strike;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divvy_core::leader::{Member, StoreOutage};
@@ -33,7 +34,7 @@ use crate::resource::Resource;
 use crate::time::TrueTime;
 use elect::Agent;
 use network::Request;
-use process::{Arrival, Process};
+use process::{Arrival, Lameness, Process};
 use source::Source;
 use store::Store;
 
@@ -105,6 +106,8 @@ pub struct World {
     active: Vec<usize>,
     weather: Weather,
     hook_weather: HookWeather,
+    /// Members that cannot start something.
+    lame: BTreeMap<usize, Lameness>,
     tally: Tally,
     trace: Option<Vec<String>>,
     observations: Vec<Observation>,
@@ -165,6 +168,7 @@ impl World {
             active: Vec::new(),
             weather: Weather::default(),
             hook_weather: HookWeather::default(),
+            lame: BTreeMap::new(),
             tally: Tally::default(),
             trace: traced.then(Vec::new),
             observations: Vec::new(),

@@ -43,6 +43,10 @@ pub enum Action {
         /// The token to hand to every resource.
         token: Token,
     },
+    /// A start hook takes far too long: end it, if it can be ended, and hand
+    /// back [`HookEnd::Cancelled`](super::HookEnd::Cancelled). One that has
+    /// ended meanwhile, or cannot be ended, ends as it does.
+    CancelStart(HookId),
     /// Call the stop hook. The grant is over already, or ends at the deadline.
     StopPartition {
         /// Which call this is.

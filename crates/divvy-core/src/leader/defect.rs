@@ -29,6 +29,8 @@ pub enum Defect {
     IgnoreAmnesia,
     /// Whether a record is older than the grant is not looked at.
     IgnoreSeen,
+    /// What a worker cannot start stays with it.
+    KeepUnstartable,
     /// The member says that it left while hooks still run.
     LeaveBeforeStop,
     /// An unowned partition is left out of the root.
@@ -76,6 +78,7 @@ impl Defect {
         Self::HoldCrashed,
         Self::IgnoreAmnesia,
         Self::IgnoreSeen,
+        Self::KeepUnstartable,
         Self::LeaveBeforeStop,
         Self::LoseUnowned,
         Self::NoDrift,

@@ -77,6 +77,10 @@ pub enum HookEnd {
     /// It failed or panicked. A start hook that fails leaves nothing running;
     /// a stop hook that fails is taken as stopped.
     Failed,
+    /// A start hook was ended in the middle of what it did, because
+    /// [`Action::CancelStart`](super::Action::CancelStart) asked for it: what it
+    /// began has to be stopped.
+    Cancelled,
 }
 
 /// What a worker says of itself, beside its id.

@@ -31,6 +31,7 @@ mod operations;
 mod placement;
 mod policy;
 mod quarantine;
+mod refusals;
 mod renewal;
 mod root_view;
 mod roster;
@@ -64,6 +65,7 @@ use self::keys::Keys;
 use self::leading::Leading;
 use self::observation::Observation;
 use self::operations::Operations;
+use self::refusals::Refusals;
 use self::root_view::RootView;
 use self::session::Session;
 use self::timers::Timers;
@@ -135,6 +137,7 @@ pub struct Member {
     /// When the last write was sent that the store acknowledged.
     last_acknowledged: Moment,
     work: Work,
+    refusals: Refusals,
     view: RootView,
     /// The newest root and the highest token that this process ever had.
     adopted_max: Version,
@@ -183,6 +186,7 @@ impl Member {
             deadline_told: None,
             last_acknowledged: clock.now,
             work: Work::default(),
+            refusals: Refusals::default(),
             view: RootView::default(),
             adopted_max: Version::default(),
             token_max: None,

@@ -136,6 +136,9 @@ pub struct WorkerRecord {
     /// had forgotten, until a quarantine of a later epoch answers that; else
     /// 0.
     pub alarm: u64,
+    /// Partitions, by the native hash of their text and in order, that it could
+    /// not start: others shall have them for now, if there are any.
+    pub unable: Vec<u64>,
 }
 
 impl WorkerRecord {
@@ -161,6 +164,7 @@ impl WorkerRecord {
             zone: None,
             refresh: 0,
             alarm: 0,
+            unable: Vec::new(),
         }
     }
 }

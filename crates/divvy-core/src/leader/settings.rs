@@ -13,6 +13,8 @@ pub const LEASE_MIN: Duration = Duration::from_millis(300);
 pub const TIMING_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most stable ids of one cluster.
 pub const WORKER_IDS_MAX: u32 = 100_000;
+/// Most failures of a start in a row before its partition is offered to others.
+pub const START_ATTEMPTS_MAX: u32 = 100;
 /// Longest prefix of stable ids, in bytes.
 pub const WORKER_ID_PREFIX_BYTES_MAX: usize = WORKER_NAME_BYTES_MAX - 11;
 
@@ -120,8 +122,19 @@ pub struct LeaderSettings {
     /// How long the partitions of a crashed worker wait, after its lease is
     /// over, for it to come back under its id. 0 hands them on at once.
     pub grace: Duration,
-    /// How long a start hook may take before it is reported.
+    /// How long a start hook may take before it is reported and its partition
+    /// offered to other workers. After twice that it is ended, where that is
+    /// possible, and what it began is stopped.
     pub start_deadline: Duration,
+    /// After how many failures in a row a partition is offered to other
+    /// workers, 1..=[`START_ATTEMPTS_MAX`]. It stays where it is while nobody
+    /// else could take it.
+    pub start_attempts: u32,
+    /// How long a worker at most is not given a partition that it could not
+    /// start: `start_deadline`, or `heartbeat_ttl` if that is longer, the first
+    /// time, and twice as long each time after. Also bounds how long the next
+    /// try of a start waits that nobody else can take over.
+    pub start_backoff_max: Duration,
     /// How long a stop hook may take before it is reported. May be longer than
     /// a lease: renewals go on meanwhile.
     pub stop_deadline: Duration,
@@ -156,6 +169,7 @@ impl LeaderSettings {
             operation_timeout: ms(1_000),
             rebalance_cooldown: ms(500),
             start_deadline: ms(2_000),
+            start_backoff_max: ms(30_000),
             stop_deadline: ms(2_000),
             root_poll_interval: ms(500),
             ..Self::default()
@@ -196,6 +210,16 @@ impl LeaderSettings {
             if value.is_zero() {
                 return Err(Invalid::new(field, "0s", "must be above 0"));
             }
+        }
+        if !(1..=START_ATTEMPTS_MAX).contains(&self.start_attempts) {
+            let rule = format!("must be in 1..={START_ATTEMPTS_MAX}");
+            return Err(Invalid::new("start_attempts", self.start_attempts, rule));
+        }
+        if self.start_backoff_max < self.heartbeat_interval {
+            let least = self.heartbeat_interval;
+            let rule = format!("must be at least heartbeat_interval, {least:?}");
+            let value = format!("{:?}", self.start_backoff_max);
+            return Err(Invalid::new("start_backoff_max", value, rule));
         }
         check_ratio("restart_detection_ratio", self.restart_detection_ratio, 1.0)?;
         check_ratio("min_rebalance_threshold", self.min_rebalance_threshold, 1e6)
@@ -250,7 +274,7 @@ impl LeaderSettings {
         Ok(())
     }
 
-    fn timings(&self) -> [(&'static str, Duration); 14] {
+    fn timings(&self) -> [(&'static str, Duration); 15] {
         [
             ("worker_id_ttl", self.worker_id_ttl),
             ("heartbeat_ttl", self.heartbeat_ttl),
@@ -263,6 +287,7 @@ impl LeaderSettings {
             ("rebalance_cooldown", self.rebalance_cooldown),
             ("grace", self.grace),
             ("start_deadline", self.start_deadline),
+            ("start_backoff_max", self.start_backoff_max),
             ("stop_deadline", self.stop_deadline),
             ("root_poll_interval", self.root_poll_interval),
             (
@@ -308,6 +333,13 @@ impl LeaderSettings {
         self.heartbeat_ttl / 10
     }
 
+    /// For how long a partition that could not be started is refused at first,
+    /// and at most.
+    pub fn start_backoff(&self) -> (Duration, Duration) {
+        let first = self.start_deadline.max(self.heartbeat_ttl);
+        (first.min(self.start_backoff_max), self.start_backoff_max)
+    }
+
     /// How often a leader renews its lease.
     pub fn leader_beat(&self) -> Duration {
         self.leader_lease / 4
@@ -337,6 +369,8 @@ impl Default for LeaderSettings {
             rebalance_cooldown: seconds(10),
             grace: Duration::ZERO,
             start_deadline: seconds(10),
+            start_attempts: 3,
+            start_backoff_max: seconds(300),
             stop_deadline: seconds(10),
             overdue: Overdue::Abort,
             store_outage: StoreOutage::Exclusive,

@@ -2,7 +2,7 @@
 //! operation takes one round trip, watches see every change, hooks end after a
 //! while. What goes wrong is up to the test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +39,11 @@ pub(crate) struct Node {
     pub(crate) ended: bool,
     /// How long its hooks take; nothing for never.
     pub(crate) hook_time: Option<Duration>,
+    /// Partitions whose start fails, and those whose start does not end.
+    pub(crate) failing: BTreeSet<String>,
+    pub(crate) stuck: BTreeSet<String>,
+    /// Whether a start that does not end can be ended.
+    pub(crate) yields: bool,
     /// Hooks that do not end by themselves.
     pub(crate) unended: Vec<HookId>,
     /// Partitions by text, with their token, as the hooks know them.
@@ -136,6 +141,9 @@ impl Cluster {
             aborted: None,
             ended: false,
             hook_time: Some(Duration::from_millis(1)),
+            failing: BTreeSet::new(),
+            stuck: BTreeSet::new(),
+            yields: true,
             unended: Vec::new(),
             runs: BTreeMap::new(),
             starts: 0,
@@ -186,16 +194,14 @@ impl Cluster {
                     partition,
                     token,
                 } => {
-                    let name = partition.to_string();
-                    assert!(
-                        !self.nodes[node].runs.contains_key(&name),
-                        "{name} starts twice"
-                    );
-                    self.check_alone(node, &name);
-                    self.nodes[node].runs.insert(name.clone(), token.get());
-                    self.nodes[node].starts += 1;
-                    self.history.push((name, token.get(), node));
-                    self.end_hook(node, id);
+                    self.start(node, id, partition.to_string(), token.get());
+                }
+                Action::CancelStart(id) => {
+                    if self.nodes[node].yields {
+                        self.nodes[node].unended.retain(|unended| *unended != id);
+                        let end = Event::HookEnded(id, HookEnd::Cancelled);
+                        self.after(TRIP, Due::Member(node, end));
+                    }
                 }
                 Action::StopPartition { id, partition, .. } => {
                     let stopped = self.nodes[node].runs.remove(partition.as_str());
@@ -222,6 +228,24 @@ impl Cluster {
                 | Action::ReleaseLeadership
                 | Action::Report(_) => {}
             }
+        }
+    }
+
+    fn start(&mut self, node: usize, id: HookId, name: String, token: i64) {
+        let is_running = self.nodes[node].runs.contains_key(&name);
+        assert!(!is_running, "{name} starts twice");
+        self.check_alone(node, &name);
+        self.nodes[node].starts += 1;
+        self.history.push((name.clone(), token, node));
+        if self.nodes[node].failing.contains(&name) {
+            let end = Event::HookEnded(id, HookEnd::Failed);
+            return self.after(TRIP, Due::Member(node, end));
+        }
+        let is_stuck = self.nodes[node].stuck.contains(&name);
+        self.nodes[node].runs.insert(name, token);
+        match is_stuck {
+            true => self.nodes[node].unended.push(id),
+            false => self.end_hook(node, id),
         }
     }
 

@@ -38,8 +38,12 @@ pub(super) fn profile(seed: u64) -> Profile {
     settings(&mut dice, &mut profile);
     let lease = profile.settings.heartbeat_ttl;
     profile.latency = match dice.below(10) {
-        // Everything takes its time.
-        0 => (lease / 100, lease / 12),
+        // Everything takes its time, and a renewal is answered before it is
+        // given up: where it is not, leases end in peace, too.
+        0 => {
+            let most = (lease / 12).min(profile.settings.renewal_try() / 2);
+            (lease / 100, most)
+        }
         1..3 => (lease / 2000, lease / 60),
         _ => (Duration::from_micros(200), Duration::from_millis(2)),
     };
@@ -70,6 +74,12 @@ pub(super) fn profile(seed: u64) -> Profile {
     }
     // Half of the shortest lease is not much where messages take long.
     profile.mixed = dice.chance(0.1) && profile.latency.1 <= lease / 60;
+    if dice.chance(0.15) {
+        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        let lasts = dice.span(lease, span);
+        let kind = FaultKind::Lame(dice.below(64));
+        profile.faults.push(Fault { at, lasts, kind });
+    }
     profile.healing = profile.healing_time();
     profile.quiet = profile.settings.rebalance_cooldown
         + profile.settings.planned_scale_window

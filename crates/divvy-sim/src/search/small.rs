@@ -480,9 +480,11 @@ impl Small {
                 session: machine.session(),
                 version,
             }),
-            Action::ReleaseLeadership | Action::Report(_) | Action::Abort(_) | Action::Ended => {
-                Ok(())
-            }
+            Action::ReleaseLeadership
+            | Action::CancelStart(_)
+            | Action::Report(_)
+            | Action::Abort(_)
+            | Action::Ended => Ok(()),
         }
     }
 

@@ -44,6 +44,10 @@ impl World {
                 partition,
                 token,
             } => self.start_partition(member, id, partition.as_str(), token),
+            Action::CancelStart(id) => {
+                self.cancel_start(member, id);
+                Ok(())
+            }
             Action::StopPartition { id, partition, .. } => {
                 self.stop_partition(member, id, number_of(partition.as_str()))
             }
@@ -155,6 +159,11 @@ impl World {
             coverage.count(Mishap::HookFailed);
             end = HookEnd::Failed;
         }
+        let lameness = self.lame.get(&member).filter(|_| starts);
+        if lameness.is_some_and(|lameness| lameness.prevents(partition)) {
+            coverage.count(Mishap::StartFailed);
+            end = HookEnd::Failed;
+        }
         let process = &mut self.processes[member];
         let call = Call {
             partition,
@@ -173,6 +182,18 @@ impl World {
             self.after(lasts, Happening::Arrive(member, generation, arrival));
         }
         self.tell(&busy)
+    }
+
+    /// Ends a start hook, unless it blocks.
+    fn cancel_start(&mut self, member: usize, id: HookId) {
+        if !self.processes[member].calls.contains_key(&id) || self.dice.chance(0.3) {
+            return;
+        }
+        self.tally.coverage.count(Mishap::StartCancelled);
+        let generation = self.processes[member].generation;
+        let arrival = Arrival::Hook(id, HookEnd::Cancelled);
+        let after = self.way();
+        self.after(after, Happening::Arrive(member, generation, arrival));
     }
 
     /// Counts what a root changes.

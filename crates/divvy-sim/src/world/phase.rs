@@ -1,4 +1,4 @@
-//! The phases of a world: faults, healing, quiet, and a last probe.
+//! The phases of a world: faults, healing, quiet, and two last probes.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use divvy_core::Health;
 use divvy_core::leader::{Event, HookEnd, Shutdown};
 use divvy_core::store::{Key, Prefix};
 
-use super::process::Arrival;
+use super::process::{Arrival, Lameness};
 use super::{Happening, World};
 use crate::fact::{Fact, Phase, Survey};
 use crate::invariants::Broken;
@@ -22,7 +22,9 @@ impl World {
         self.enter(Phase::Quiet)?;
         self.run_until(self.now + self.profile.quiet)?;
         self.survey()?;
-        self.probe()?;
+        if self.probe()? {
+            self.limp()?;
+        }
         self.enter(Phase::Over)
     }
 
@@ -150,7 +152,8 @@ impl World {
 
     /// A sound cluster loses a worker while another joins: no window holds
     /// back what the lost one ran.
-    fn probe(&mut self) -> Result<(), Broken> {
+    /// Whether there was anybody to do without.
+    fn probe(&mut self) -> Result<bool, Broken> {
         self.enter(Phase::Probe)?;
         let within = self.profile.handed_on_within() + self.profile.settings.grace;
         let alive = self.processes.iter().enumerate();
@@ -160,12 +163,34 @@ impl World {
             .collect();
         let victim = alive[self.dice.below(alive.len())];
         if alive.len() < 3 {
-            return Ok(());
+            return Ok(false);
         }
         let lost: Vec<usize> = self.processes[victim].running.keys().copied().collect();
         self.join();
         let by = self.now + within;
         self.tell(&Fact::Lost {
+            partitions: &lost,
+            by,
+        })?;
+        self.end(victim, false)?;
+        self.run_until(by + self.profile.settings.root_poll_interval)?;
+        Ok(true)
+    }
+
+    /// It loses another, and one of those who are left can start nothing: the
+    /// third does.
+    fn limp(&mut self) -> Result<(), Broken> {
+        self.enter(Phase::Limp)?;
+        let alive: Vec<usize> = (0..self.processes.len())
+            .filter(|&member| self.processes[member].is_alive())
+            .collect();
+        let first = self.dice.below(alive.len());
+        let second = (first + 1 + self.dice.below(alive.len() - 1)) % alive.len();
+        let (victim, lame) = (alive[first], alive[second]);
+        self.lame.insert(lame, Lameness::Everything);
+        let lost: Vec<usize> = self.processes[victim].running.keys().copied().collect();
+        let by = self.now + self.profile.taken_over_within();
+        self.tell(&Fact::Limping {
             partitions: &lost,
             by,
         })?;

@@ -38,6 +38,22 @@ pub(super) struct Flight {
     pub(super) expires: TrueTime,
 }
 
+/// What a member cannot start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lameness {
+    EveryOther,
+    Everything,
+}
+
+impl Lameness {
+    pub(super) const fn prevents(self, partition: usize) -> bool {
+        match self {
+            Self::EveryOther => partition.is_multiple_of(2),
+            Self::Everything => true,
+        }
+    }
+}
+
 /// A call of a hook that has not come to an end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {

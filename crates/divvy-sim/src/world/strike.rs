@@ -5,7 +5,7 @@ use std::time::Duration;
 use divvy_core::Health;
 use divvy_core::leader::{Event, Shutdown};
 
-use super::process::{Arrival, Stillness};
+use super::process::{Arrival, Lameness, Stillness};
 use super::{Happening, World};
 use crate::coverage::Mishap;
 use crate::fact::{Fact, Phase};
@@ -77,6 +77,7 @@ impl World {
             FaultKind::Scribble(what) => self.scribble(what),
             FaultKind::Weather(_)
             | FaultKind::Hooks(_)
+            | FaultKind::Lame(_)
             | FaultKind::Source(_)
             | FaultKind::Isolate(..)
             | FaultKind::Unhealthy(_)
@@ -104,6 +105,7 @@ impl World {
         self.weather = Weather::default();
         self.hook_weather = HookWeather::default();
         self.source.fault = None;
+        self.lame.clear();
         let count = self.processes.len();
         let mut cut = vec![None; count];
         let mut described = vec![(Health::Healthy, 1.0); count];
@@ -111,6 +113,9 @@ impl World {
             match self.profile.faults[index].kind {
                 FaultKind::Weather(weather) => self.weather = self.weather.and(weather),
                 FaultKind::Hooks(weather) => self.hook_weather = self.hook_weather.and(weather),
+                FaultKind::Lame(number) => {
+                    self.lame.insert(number % count, Lameness::EveryOther);
+                }
                 FaultKind::Source(fault) => self.source.fault = Some(fault),
                 FaultKind::Isolate(number, way) => cut[number % count] = Some(way),
                 FaultKind::Unhealthy(number) => described[number % count].0 = Health::Unhealthy,

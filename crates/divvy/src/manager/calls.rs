@@ -11,7 +11,7 @@ use divvy_core::Partition;
 use divvy_core::leader::{Event, HookEnd, HookId, State};
 use divvy_core::store::Token;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{Instrument as _, Span};
@@ -44,6 +44,8 @@ pub(super) struct Calls {
     limits: Limits,
     running: JoinSet<()>,
     grants: HashMap<Box<str>, Grant>,
+    /// How to end a start that is under way.
+    starts: HashMap<HookId, oneshot::Sender<()>>,
     serial: mpsc::UnboundedSender<Serial>,
     waiting: Arc<AtomicUsize>,
     line: JoinHandle<()>,
@@ -126,6 +128,7 @@ impl Calls {
             limits,
             running: JoinSet::new(),
             grants: HashMap::new(),
+            starts: HashMap::new(),
             serial,
             waiting,
             line: tokio::spawn(line.run(calls)),
@@ -152,11 +155,15 @@ impl Calls {
         let call: Called<Result<(), HookError>> =
             Box::pin(async move { hooks.assigned(&called, grant).await });
         let called_in = call.instrument(self.span("assigned", &partition, Some(token)));
+        let (cancel, cancelled) = oneshot::channel();
+        self.starts.retain(|_, cancel| !cancel.is_closed());
+        self.starts.insert(id, cancel);
         let call = Supervised {
             id,
             hook: "assigned",
             partition,
             limit: self.limits.start,
+            cancelled: Some(cancelled),
             told: None,
         };
         let call = self.supervised(call, called_in);
@@ -172,6 +179,14 @@ impl Calls {
             // The driver is gone only when nobody waits for an answer.
             let _gone = driver.send(Input::Event(Event::HookEnded(id, end))).await;
         });
+    }
+
+    /// Ends a start hook, if it is still under way and lets go of its thread.
+    pub(super) fn cancel(&mut self, id: HookId) {
+        if let Some(cancel) = self.starts.remove(&id) {
+            // It may have ended meanwhile.
+            let _ended = cancel.send(());
+        }
     }
 
     pub(super) fn stop(&mut self, id: HookId, partition: Partition, within: Duration) {
@@ -190,6 +205,7 @@ impl Calls {
             hook: "revoked",
             partition,
             limit: within,
+            cancelled: None,
             told: Some(self.batch.done.subscribe()),
         };
         let call = self.supervised(call, called_in);
@@ -303,20 +319,24 @@ impl Calls {
                 hook,
                 partition,
                 limit,
+                cancelled,
                 told,
             } = supervised;
             let permit = permits.acquire_owned().await;
             let _gone = driver.send(Input::Event(Event::HookBegun(id))).await;
             let mut called = Aborting(runtime.spawn(call));
-            let ended = match timeout(limit, &mut called).await {
-                Ok(ended) => ended,
+            let (ended, is_cancelled) = match timeout(limit, &mut called).await {
+                Ok(ended) => (ended, false),
                 Err(_elapsed) => {
                     drop(permit);
-                    (&mut called).await
+                    called.end(cancelled).await
                 }
             };
             let message = match ended {
                 Ok(Ok(())) => None,
+                Err(error) if is_cancelled && error.is_cancelled() => {
+                    return HookEnd::Cancelled;
+                }
                 Ok(Err(error)) => Some(error.to_string()),
                 Err(error) if error.is_panic() => Some(panic_text(error.into_panic().as_ref())),
                 Err(_cancelled) => {
@@ -350,12 +370,30 @@ struct Supervised {
     partition: Partition,
     /// After this it is overdue.
     limit: Duration,
+    /// Asks for its end.
+    cancelled: Option<oneshot::Receiver<()>>,
     /// It is over only when the batch that it belongs to is told, too.
     told: Option<watch::Receiver<()>>,
 }
 
 /// A task that ends with whoever waits for it.
 pub(crate) struct Aborting<T>(pub(crate) JoinHandle<T>);
+
+impl<T> Aborting<T> {
+    /// How it ends, by itself or because it was asked to; and which of both.
+    async fn end(&mut self, asked: Option<oneshot::Receiver<()>>) -> (Result<T, JoinError>, bool) {
+        if let Some(asked) = asked {
+            tokio::select! {
+                ended = &mut *self => return (ended, false),
+                asked = asked => if asked.is_ok() {
+                    self.0.abort();
+                    return (self.await, true);
+                },
+            }
+        }
+        (self.await, false)
+    }
+}
 
 impl<T> Future for Aborting<T> {
     type Output = Result<T, JoinError>;

@@ -359,6 +359,7 @@ impl Driver {
                 });
                 self.parts.calls.start(id, partition, token);
             }
+            Action::CancelStart(id) => self.parts.calls.cancel(id),
             Action::StopPartition {
                 id,
                 partition,

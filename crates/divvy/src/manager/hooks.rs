@@ -24,11 +24,19 @@ pub type HookError = Box<dyn StdError + Send + Sync>;
 /// has returned and so has the `assignment_changed` that removes it. One that
 /// takes longer than `stop_deadline` is reported; after twice that, `overdue`
 /// decides.
+///
+/// A start that takes longer than `start_deadline`, or has failed
+/// `start_attempts` times in a row, is reported, and its partition goes to
+/// another worker if one can take it; it comes back after a while, later each
+/// time. After twice `start_deadline` the future of a start is dropped and
+/// `revoked` called, which has to stop whatever had begun. One that blocks its
+/// thread cannot be dropped: after three times `start_deadline`, `overdue`
+/// decides.
 #[async_trait]
 pub trait Hooks: Send + Sync + 'static {
     /// The partition is this worker's: start working on it, and return. An
     /// error, or a panic, means that nothing runs; it is tried again a
-    /// heartbeat later.
+    /// heartbeat later, then after two, and so on.
     async fn assigned(&self, partition: &Partition, grant: Grant) -> Result<(), HookError> {
         let _unused = (partition, grant);
         Ok(())

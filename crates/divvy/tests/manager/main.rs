@@ -7,6 +7,7 @@ mod life;
 mod membership;
 mod programs;
 mod scale;
+mod starts;
 
 /// The same tests on every store, on all of them at once: they wait for leases
 /// most of the time.
@@ -36,6 +37,7 @@ on_every_store! {
     hooks::a_manager_without_hooks_only_shows,
     hooks::hooks_that_only_tell_hold_up_nothing,
     hooks::hooks_that_wait_for_their_turn_are_not_overdue,
+    starts::what_does_not_start_is_handed_on,
     life::no_task_outlives_a_stopped_manager,
     life::a_dropped_manager_leaves,
     life::a_cancelled_start_leaves_nothing,

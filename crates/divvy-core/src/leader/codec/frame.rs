@@ -134,6 +134,11 @@ impl<'a> Reader<'a> {
         Self { rest, what }
     }
 
+    /// Whether everything was read.
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// Nothing may be left over.
     pub(super) fn finish(self) -> Result<(), Invalid> {
         match self.rest.len() {

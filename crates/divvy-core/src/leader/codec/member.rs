@@ -12,6 +12,9 @@ use crate::worker::{Health, WORKER_NAME_BYTES_MAX, Worker};
 /// Most partitions that a worker's record names as still stopping. One with
 /// more waits with its acknowledgement.
 pub const STOPPING_MAX: usize = 1024;
+/// Most partitions that a worker's record names as not to be given to it. One
+/// with more is not fit to own any.
+pub const UNABLE_MAX: usize = 256;
 /// Longest name of an instance, in bytes.
 pub const INSTANCE_BYTES_MAX: usize = 256;
 
@@ -42,9 +45,10 @@ impl LeaderRecord {
 
 impl WorkerRecord {
     /// The record as it is stored. `stopping` holds at most
-    /// [`STOPPING_MAX`] partitions.
+    /// [`STOPPING_MAX`] partitions, `unable` [`UNABLE_MAX`].
     pub fn encode(&self) -> Vec<u8> {
         assert!(self.stopping.len() <= STOPPING_MAX, "too many to name");
+        assert!(self.unable.len() <= UNABLE_MAX, "too many to name");
         let mut writer = Writer::frame(Kind::Worker);
         writer.text(&self.instance);
         writer.wide(self.session.0);
@@ -74,6 +78,13 @@ impl WorkerRecord {
         writer.text(self.zone.as_deref().unwrap_or_default());
         writer.number(self.refresh);
         writer.number(self.alarm);
+        // Left out where there are none, as before there could be any.
+        if !self.unable.is_empty() {
+            writer.number(self.unable.len() as u64);
+            for partition in &self.unable {
+                writer.fixed(*partition);
+            }
+        }
         writer.sealed()
     }
 
@@ -96,6 +107,7 @@ impl WorkerRecord {
             zone: read_zone(reader_ref)?,
             refresh: reader_ref.number()?,
             alarm: read_epoch(reader_ref)?,
+            unable: read_unable(reader_ref)?,
         };
         reader.finish()?;
         Ok(record)
@@ -137,6 +149,20 @@ fn read_life(reader: &mut Reader<'_>) -> Result<Life, Invalid> {
 fn read_stopping(reader: &mut Reader<'_>) -> Result<Vec<u64>, Invalid> {
     let count = reader.count(STOPPING_MAX)?;
     (0..count).map(|_| reader.fixed()).collect()
+}
+
+fn read_unable(reader: &mut Reader<'_>) -> Result<Vec<u64>, Invalid> {
+    if reader.is_at_end() {
+        return Ok(Vec::new());
+    }
+    let count = reader.count(UNABLE_MAX)?;
+    let unable: Vec<u64> = (0..count)
+        .map(|_| reader.fixed())
+        .collect::<Result<_, _>>()?;
+    match count > 0 && unable.is_sorted_by(|one, next| one < next) {
+        true => Ok(unable),
+        false => Err(reader.wrong("a list of partitions", "is empty or not in order")),
+    }
 }
 
 fn read_token(reader: &mut Reader<'_>) -> Result<Option<Token>, Invalid> {

@@ -234,6 +234,8 @@ impl Member {
             zone: self.setup.description.zone.clone(),
             refresh: self.refresh,
             alarm: self.alarm,
+            // The second beat says it; nothing is granted before that.
+            unable: Vec::new(),
         };
         self.claim.attempt = Some(Attempt {
             session,

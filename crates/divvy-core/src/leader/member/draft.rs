@@ -144,15 +144,25 @@ impl Member {
             let partition = sketch.partitions.as_slice()[index].as_str();
             let pinned = leading.control.pinned.get(partition);
             let pinned = pinned.and_then(|id| sketch.roster.place_of(id));
-            let pinned = pinned.filter(|pin| sketch.roster.candidates[*pin].is_eligible);
+            let pinned = pinned.filter(|pin| sketch.roster.takes(*pin, partition));
             if let Some(pin) = pinned.filter(|pin| *pin != place) {
                 let to = sketch.roster.candidates[pin].id.clone();
                 changes.destined.push((partition.into(), to));
                 sketch.revoke(index);
-            } else if !sketch.roster.candidates[place].may_keep {
+            } else if !sketch.roster.candidates[place].may_keep
+                || self.is_unstartable(sketch, place, partition)
+            {
                 sketch.revoke(index);
             }
         }
+    }
+
+    /// Whether its holder cannot start a partition, and another may.
+    fn is_unstartable(&self, sketch: &Sketch, holder: usize, partition: &str) -> bool {
+        let roster = &sketch.roster;
+        roster.candidates[holder].is_unable(partition)
+            && roster.takers(partition).next().is_some()
+            && self.defect != Some(Defect::KeepUnstartable)
     }
 
     /// Places what is free, and moves what balance asks for. Whether the
@@ -189,7 +199,12 @@ impl Member {
                 return false;
             }
         };
-        let Some(answer) = answer else { return true };
+        let Some(mut answer) = answer else {
+            return true;
+        };
+        if self.defect != Some(Defect::KeepUnstartable) {
+            answer.spare_the_unable(&question);
+        }
         if may_place {
             for (index, pin) in pins.iter().enumerate() {
                 if !is_free(&sketch.standings[index]) || sketch.is_dropped[index] {
@@ -224,7 +239,8 @@ impl Member {
         for (index, partition) in sketch.partitions.iter().enumerate() {
             let name = partition.as_str();
             let pinned = leading.control.pinned.get(name);
-            let pin = pinned.and_then(|id| roster.place_of(id)).filter(eligible);
+            let takes = |place: &usize| roster.takes(*place, name);
+            let pin = pinned.and_then(|id| roster.place_of(id)).filter(takes);
             let destined = leading.destined.get(name);
             let destined = destined.and_then(|id| roster.place_of(id)).filter(eligible);
             let (open, owner) = match sketch.standings[index] {
@@ -307,8 +323,15 @@ impl Member {
         };
         let from = session.map(|session| before.root.sessions[session as usize].worker.clone());
         let to = sketch.roster.candidates[place].id.clone();
+        let is_unable = |id: &str| {
+            let place = sketch.roster.place_of(id);
+            place.is_some_and(|place| sketch.roster.candidates[place].is_unable(partition))
+        };
         let cause = match answer.causes.get(partition) {
             _ if from.as_ref() == Some(&to) => "its worker came back".into(),
+            _ if from.as_ref().is_some_and(|from| is_unable(from)) => {
+                "its worker could not start it".into()
+            }
             Some(cause) => cause.to_string(),
             None if session.is_some() => "it was asked back".into(),
             None => "it had no owner".into(),

@@ -1,13 +1,14 @@
 //! Calling hooks, and what becomes of those that fail or do not end.
 
 use super::Member;
+use super::refusals::doubled;
 use super::timers::Timer;
-use super::work::{Need, Phase};
+use super::work::{Need, Phase, Slot};
 use crate::leader::action::{Action, HookId, Report};
 use crate::leader::defect::Defect;
 use crate::leader::event::HookEnd;
 use crate::leader::settings::Overdue;
-use crate::moment::Moment;
+use crate::partition::Partition;
 
 /// Of many hooks that are overdue at once, so many are named.
 const OVERDUE_TOLD: usize = 8;
@@ -76,20 +77,57 @@ impl Member {
     }
 
     pub(super) fn hook_ended(&mut self, id: HookId, end: HookEnd) {
-        let retry = self.clock.now + self.setup.settings.heartbeat_interval;
-        let failed = end == HookEnd::Failed;
-        let Some((slot, before)) = self.work.hook_ended(id, failed, retry) else {
+        let now = self.clock.now;
+        let settings = &self.setup.settings;
+        let (interval, longest) = (settings.heartbeat_interval, settings.start_backoff_max);
+        let attempts = settings.start_attempts;
+        let retry = |failures: u32| now + doubled(interval, failures - 1, longest);
+        let Some((slot, before)) = self.work.hook_ended(id, end, retry) else {
             return;
         };
         let was_start = matches!(before, Phase::Starting { .. });
         let revoked = slot.granted.is_none();
-        if failed {
-            let kind = if was_start { "start" } else { "stop" };
-            let text = format!("the {kind} hook of {} failed", slot.partition);
-            self.report(Report::Problem(text.into()));
+        let (partition, hash, failures) = (slot.partition.clone(), slot.hash, slot.failures);
+        let kind = if was_start { "start" } else { "stop" };
+        match end {
+            HookEnd::Done => {}
+            HookEnd::Failed => self.report(Report::Problem(
+                format!("the {kind} hook of {partition} failed").into(),
+            )),
+            HookEnd::Cancelled => self.report(Report::Problem(
+                format!("the {kind} hook of {partition} was ended, because it took too long")
+                    .into(),
+            )),
         }
-        if revoked && (!was_start || failed) {
+        if was_start && end == HookEnd::Done && self.refusals.remove(hash, now) {
+            self.renew_soon();
+        }
+        if was_start && (end == HookEnd::Cancelled || failures >= attempts) {
+            self.give_up(&partition, hash);
+        }
+        if revoked && (!was_start || end == HookEnd::Failed) {
             self.acknowledge();
+        }
+    }
+
+    /// Others shall have a partition that does not start here, if there are
+    /// any.
+    fn give_up(&mut self, partition: &Partition, hash: u64) {
+        let backoff = self.setup.settings.start_backoff();
+        let Some(lasts) = self.refusals.add(hash, self.clock.now, backoff) else {
+            return;
+        };
+        let text = format!("{partition} does not start here: others may have it for {lasts:?}");
+        self.report(Report::Problem(text.into()));
+        self.renew_soon();
+    }
+
+    /// Says something of itself before the next heartbeat, with what follows in
+    /// a moment.
+    fn renew_soon(&mut self) {
+        if self.session.is_some() {
+            let soon = self.clock.now + self.setup.settings.heartbeat_interval / 4;
+            self.timers.set_earlier(Timer::Renew, soon);
         }
     }
 
@@ -104,51 +142,64 @@ impl Member {
         }
     }
 
-    /// Reports hooks that outlast their deadline, and ends the process for one
-    /// that outlasts it twice, if that is the policy.
+    /// Reports hooks that outlast their deadline, gives up what does not start
+    /// in time and ends it later, and ends the process for a hook that goes on
+    /// even then, if that is the policy.
     pub(super) fn watch_hooks(&mut self) {
         let now = self.clock.now;
         let settings = &self.setup.settings;
         let (start, stop) = (settings.start_deadline, settings.stop_deadline);
-        let limit = |phase| match phase {
-            Phase::Stopping { .. } => stop,
-            _ => start,
+        let due_at = |phase: Phase, times: u32| {
+            let limit = match phase {
+                Phase::Stopping { .. } => stop,
+                _ => start,
+            };
+            phase.since().map(|since| since + limit * times)
         };
-        let is_due = |phase: Phase, times: u32| {
-            let since = phase.since();
-            since.is_some_and(|since| since + limit(phase) * times <= now)
-        };
-        let late = self.work.overdue(|phase| is_due(phase, 1));
+        let is_due = |phase, times| due_at(phase, times).is_some_and(|due| due <= now);
+        let late = self.work.overdue(is_due);
         let abort = settings.overdue == Overdue::Abort;
-        let hung = self.work.iter().find(|slot| abort && is_due(slot.phase, 2));
+        let is_hung = |slot: &&Slot| {
+            let reminders = slot.phase.reminders();
+            slot.reminded == reminders && is_due(slot.phase, reminders + 1)
+        };
+        let hung = self.work.iter().find(is_hung).filter(|_| abort);
         if let Some(slot) = hung {
             let text = format!("a hook of {} does not end", slot.partition);
             return self.abort(text);
         }
-        let next: Option<Moment> = self
-            .work
-            .iter()
-            .filter_map(|slot| {
-                let since = slot.phase.since()?;
-                let times = 1 + u32::from(slot.reported);
-                (times == 1 || abort).then(|| since + limit(slot.phase) * times)
-            })
-            .min();
-        if let Some(next) = next {
+        let next = self.work.iter().filter_map(|slot| {
+            let has_more = abort || slot.reminded < slot.phase.reminders();
+            due_at(slot.phase, slot.reminded + 1).filter(|_| has_more)
+        });
+        if let Some(next) = next.min() {
             self.timers.set(Timer::Hooks, next);
         }
-        let more = late.len().saturating_sub(OVERDUE_TOLD);
-        for (partition, phase) in late.into_iter().take(OVERDUE_TOLD) {
-            let kind = match phase {
+        self.hooks_late(&late);
+    }
+
+    fn hooks_late(&mut self, late: &[Slot]) {
+        let told: Vec<&Slot> = late.iter().filter(|slot| slot.reminded == 1).collect();
+        for slot in told.iter().take(OVERDUE_TOLD) {
+            let kind = match slot.phase {
                 Phase::Stopping { .. } => "stop",
                 _ => "start",
             };
-            let text = format!("the {kind} hook of {partition} is overdue");
+            let text = format!("the {kind} hook of {} is overdue", slot.partition);
             self.report(Report::Problem(text.into()));
         }
+        let more = told.len().saturating_sub(OVERDUE_TOLD);
         if more > 0 {
             let text = format!("{more} more hooks are overdue");
             self.report(Report::Problem(text.into()));
+        }
+        for slot in late {
+            if let Phase::Starting { hook, .. } = slot.phase {
+                match slot.reminded {
+                    1 => self.give_up(&slot.partition, slot.hash),
+                    _ => self.actions.push_back(Action::CancelStart(hook)),
+                }
+            }
         }
     }
 

@@ -222,7 +222,8 @@ fn difference(before: &WorkerRecord, after: &WorkerRecord) -> News {
         && before.zone == after.zone
         && before.lease == after.lease
         && before.refresh == after.refresh
-        && before.alarm == after.alarm;
+        && before.alarm == after.alarm
+        && before.unable == after.unable;
     if !same_member {
         return News::Membership;
     }

@@ -32,6 +32,49 @@ pub(super) struct Answer {
     pub(super) causes: BTreeMap<String, Cause>,
 }
 
+impl Answer {
+    /// Strategies do not know who cannot start what: such a partition stays
+    /// with whoever has it and can, or goes to whoever has the least to bear.
+    /// Where nobody can, the strategy has its way.
+    pub(super) fn spare_the_unable(&mut self, question: &Question<'_>) {
+        let roster = question.roster;
+        if !roster.is_anyone_unable() {
+            return;
+        }
+        let mut loads = vec![0.0; roster.candidates.len()];
+        let sizes: Vec<f64> = question
+            .partitions
+            .loads()
+            .map(|load| load as f64)
+            .collect();
+        for (target, size) in self.targets.iter().zip(&sizes) {
+            if let Some(place) = target {
+                loads[*place] += size / roster.candidates[*place].weight;
+            }
+        }
+        for (index, partition) in question.partitions.iter().enumerate() {
+            let name = partition.as_str();
+            let Some(place) = self.targets[index].filter(|place| !roster.takes(*place, name))
+            else {
+                continue;
+            };
+            let share = |place: usize| sizes[index] / roster.candidates[place].weight;
+            let owner = question.owners[index].filter(|owner| roster.takes(*owner, name));
+            let lightest = || {
+                let takers = roster.takers(name);
+                let after = |place: &usize| loads[*place] + share(*place);
+                takers.min_by(|one, other| after(one).total_cmp(&after(other)))
+            };
+            let Some(instead) = owner.or_else(lightest) else {
+                continue;
+            };
+            loads[place] -= share(place);
+            loads[instead] += share(instead);
+            self.targets[index] = Some(instead);
+        }
+    }
+}
+
 impl Question<'_> {
     /// Nothing where nobody is eligible; an error in words where the strategy
     /// failed.

@@ -9,11 +9,12 @@ use super::operations::Purpose;
 use super::session::{Attempt, Busy};
 use super::timers::Timer;
 use crate::leader::action::Report;
-use crate::leader::codec::STOPPING_MAX;
+use crate::leader::codec::{STOPPING_MAX, UNABLE_MAX};
 use crate::leader::defect::Defect;
 use crate::leader::event::Reply;
 use crate::leader::record::{Life, SessionId, Shutdown, WorkerRecord};
 use crate::store::{Entry, Expected, Outcome, Revision, StoreErrorKind};
+use crate::worker::Health;
 
 impl Member {
     /// Sends a renewal, unless one is under way: then the next follows it.
@@ -74,6 +75,13 @@ impl Member {
                 .stopping
                 .retain(|known| stopping.binary_search(known).is_ok());
         }
+        let mut unable = self.refusals.current(self.clock.now);
+        // Whoever fails with so many is not well itself.
+        let health = match unable.len() <= UNABLE_MAX {
+            true => self.setup.description.health,
+            false => Health::Unhealthy,
+        };
+        unable.truncate(UNABLE_MAX);
         let life = match (leaves, self.stopping) {
             (true, Some(Shutdown::Return { within })) => Life::Left { keep_for: within },
             (true, _) => Life::Left {
@@ -91,11 +99,12 @@ impl Member {
             stopping: session.stopping.clone(),
             adopted: self.adopted_max,
             token_max: self.token_max,
-            health: self.setup.description.health,
+            health,
             weight: self.setup.description.weight,
             zone: self.setup.description.zone.clone(),
             refresh: self.refresh,
             alarm: self.alarm,
+            unable,
         }
     }
 

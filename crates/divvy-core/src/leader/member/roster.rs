@@ -26,9 +26,17 @@ pub(super) struct Candidate {
     pub(super) is_eligible: bool,
     /// May keep what it has.
     pub(super) may_keep: bool,
+    /// What it could not start, by the hash of the name, in order.
+    unable: Vec<u64>,
 }
 
 impl Candidate {
+    /// Whether it has said that this partition does not start with it.
+    pub(super) fn is_unable(&self, partition: &str) -> bool {
+        let name = || hash::bytes64(partition.as_bytes(), 0);
+        !self.unable.is_empty() && self.unable.binary_search(&name()).is_ok()
+    }
+
     pub(super) fn to_worker(&self) -> Option<Worker> {
         let worker = Worker::new(self.id.clone())
             .ok()?
@@ -69,6 +77,24 @@ impl Roster {
             .filter(|candidate| candidate.is_eligible)
     }
 
+    /// Whether this candidate may be given this partition, and can start it as
+    /// far as anybody knows.
+    pub(super) fn takes(&self, place: usize, partition: &str) -> bool {
+        let candidate = &self.candidates[place];
+        candidate.is_eligible && !candidate.is_unable(partition)
+    }
+
+    /// Those who may be given this partition and can start it.
+    pub(super) fn takers(&self, partition: &str) -> impl Iterator<Item = usize> {
+        (0..self.candidates.len()).filter(move |place| self.takes(*place, partition))
+    }
+
+    /// Whether anybody could not start something.
+    pub(super) fn is_anyone_unable(&self) -> bool {
+        let mut candidates = self.candidates.iter();
+        candidates.any(|candidate| !candidate.unable.is_empty())
+    }
+
     pub(super) fn place_of(&self, id: &str) -> Option<usize> {
         self.candidates
             .binary_search_by(|candidate| (*candidate.id).cmp(id))
@@ -81,6 +107,10 @@ impl Roster {
             let zone = candidate.zone.as_deref().unwrap_or_default();
             let mut seed = hash::bytes64(candidate.id.as_bytes(), sum);
             seed = hash::bytes64(zone.as_bytes(), seed);
+            seed = candidate
+                .unable
+                .iter()
+                .fold(seed, |seed, partition| hash::mix64(seed ^ *partition));
             let flags = u64::from(candidate.is_eligible) << 1 | u64::from(candidate.may_keep);
             hash::mix64(seed ^ candidate.weight.to_bits() ^ flags)
         })
@@ -110,6 +140,7 @@ impl Member {
                     zone: record.zone.clone(),
                     is_eligible: may_keep && !control.cordoned.contains(&*observed.id),
                     may_keep,
+                    unable: record.unable.clone(),
                 }
             })
             .collect();

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::hash;
 use crate::leader::action::HookId;
+use crate::leader::event::HookEnd;
 use crate::moment::Moment;
 use crate::partition::Partition;
 use crate::store::Token;
@@ -54,6 +55,16 @@ impl Phase {
             Self::Idle | Self::Running { .. } => None,
         }
     }
+
+    /// How often something is done about a hook that does not end, each time a
+    /// deadline later: it is told; a start is ended besides.
+    pub(super) const fn reminders(self) -> u32 {
+        match self {
+            Self::Starting { .. } => 2,
+            Self::Stopping { .. } => 1,
+            Self::Idle | Self::Running { .. } => 0,
+        }
+    }
 }
 
 /// One partition.
@@ -66,8 +77,13 @@ pub(super) struct Slot {
     pub(super) granted: Option<Token>,
     /// Its start hook failed: not before this again.
     pub(super) not_before: Option<Moment>,
-    /// Its hook was reported as overdue.
-    pub(super) reported: bool,
+    /// How often its start failed in a row, and with which grant.
+    pub(super) failures: u32,
+    failed_with: Option<Token>,
+    /// Its start was ended in the middle: what it began has to be stopped.
+    is_cancelled: bool,
+    /// How often something was done about its hook, which does not end.
+    pub(super) reminded: u32,
 }
 
 /// What a slot needs next.
@@ -84,7 +100,9 @@ impl Slot {
         match self.phase {
             Phase::Idle if self.not_before.is_some_and(|moment| moment > now) => None,
             Phase::Idle => wanted.map(Need::Start),
-            Phase::Running { token } => (wanted != Some(token)).then_some(Need::Stop),
+            Phase::Running { token } => {
+                (self.is_cancelled || wanted != Some(token)).then_some(Need::Stop)
+            }
             Phase::Starting { .. } | Phase::Stopping { .. } => None,
         }
     }
@@ -156,8 +174,9 @@ impl Work {
     pub(super) fn grant(&mut self, partition: &Partition, token: Token) {
         self.dirty = true;
         if let Some(slot) = self.slots.get_mut(partition.as_str()) {
-            if slot.granted != Some(token) {
+            if slot.failed_with != Some(token) {
                 slot.not_before = None;
+                slot.failures = 0;
             }
             slot.granted = Some(token);
             return;
@@ -168,7 +187,10 @@ impl Work {
             phase: Phase::Idle,
             granted: Some(token),
             not_before: None,
-            reported: false,
+            failures: 0,
+            failed_with: None,
+            is_cancelled: false,
+            reminded: 0,
         };
         self.slots.insert(partition.as_str().into(), slot);
     }
@@ -228,7 +250,7 @@ impl Work {
                 since,
             },
         };
-        slot.reported = false;
+        slot.reminded = 0;
         match need {
             Need::Start(_) => self.busy += 1,
             Need::Stop => self.stops += 1,
@@ -250,25 +272,36 @@ impl Work {
         Some(matches!(slot.phase, Phase::Stopping { .. }))
     }
 
-    /// A hook ended; `retry` is when a failed start may be tried again. What
-    /// the partition was doing, if this was its hook.
+    /// A hook ended; `retry` says when a start that has failed so often may be
+    /// tried again. What the partition was doing, if this was its hook.
     pub(super) fn hook_ended(
         &mut self,
         hook: HookId,
-        failed: bool,
-        retry: Moment,
+        end: HookEnd,
+        retry: impl Fn(u32) -> Moment,
     ) -> Option<(&Slot, Phase)> {
         let name = self.hooks.remove(&hook)?;
         let slot = self.slots.get_mut(&name)?;
         let before = slot.phase;
-        match before {
-            Phase::Starting { .. } if failed => {
-                slot.phase = Phase::Idle;
-                slot.not_before = Some(retry);
-                self.failed.insert(name.clone());
-            }
-            Phase::Starting { token, .. } => slot.phase = Phase::Running { token },
-            _ => slot.phase = Phase::Idle,
+        if let (Phase::Starting { token, .. }, HookEnd::Failed | HookEnd::Cancelled) = (before, end)
+        {
+            slot.failures = slot.failures.saturating_add(1);
+            slot.failed_with = Some(token);
+            slot.not_before = Some(retry(slot.failures));
+            slot.is_cancelled = end == HookEnd::Cancelled;
+        }
+        slot.phase = match before {
+            Phase::Starting { .. } if end == HookEnd::Failed => Phase::Idle,
+            Phase::Starting { token, .. } => Phase::Running { token },
+            _ => Phase::Idle,
+        };
+        if end == HookEnd::Done && matches!(before, Phase::Starting { .. }) {
+            slot.failures = 0;
+            slot.not_before = None;
+        }
+        slot.is_cancelled &= slot.phase != Phase::Idle;
+        if slot.phase == Phase::Idle && slot.not_before.is_some() {
+            self.failed.insert(name.clone());
         }
         self.busy -= usize::from(before != Phase::Idle && slot.phase == Phase::Idle);
         self.stops -= usize::from(matches!(before, Phase::Stopping { .. }));
@@ -276,17 +309,18 @@ impl Work {
         Some((slot, before))
     }
 
-    /// Hooks that have run since before `limit(phase)`; each is told once.
-    pub(super) fn overdue(
-        &mut self,
-        mut is_overdue: impl FnMut(Phase) -> bool,
-    ) -> Vec<(Partition, Phase)> {
+    /// Hooks that something has to be done about: those that have run for so
+    /// many deadlines as `is_due` says, one more than last time.
+    pub(super) fn overdue(&mut self, mut is_due: impl FnMut(Phase, u32) -> bool) -> Vec<Slot> {
         let slots = self.slots.values_mut();
         slots
-            .filter(|slot| !slot.reported && is_overdue(slot.phase))
+            .filter(|slot| {
+                let next = slot.reminded + 1;
+                next <= slot.phase.reminders() && is_due(slot.phase, next)
+            })
             .map(|slot| {
-                slot.reported = true;
-                (slot.partition.clone(), slot.phase)
+                slot.reminded += 1;
+                slot.clone()
             })
             .collect()
     }

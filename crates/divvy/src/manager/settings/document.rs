@@ -83,6 +83,8 @@ pub(super) struct Document {
     assignment: AssignmentDocument,
     grace: Option<Span>,
     start_deadline: Option<Span>,
+    start_attempts: Option<u32>,
+    start_backoff_max: Option<Span>,
     stop_deadline: Option<Span>,
     overdue: Option<OverdueName>,
     store_outage: Option<StoreOutageName>,
@@ -159,6 +161,8 @@ impl Document {
         );
         set(&mut leader.grace, self.grace);
         set(&mut leader.start_deadline, self.start_deadline);
+        set(&mut leader.start_attempts, self.start_attempts);
+        set(&mut leader.start_backoff_max, self.start_backoff_max);
         set(&mut leader.stop_deadline, self.stop_deadline);
         if let Some(overdue) = self.overdue {
             leader.overdue = match overdue {
@@ -244,6 +248,8 @@ impl From<Settings> for Document {
             },
             grace: span(leader.grace),
             start_deadline: span(leader.start_deadline),
+            start_attempts: Some(leader.start_attempts),
+            start_backoff_max: span(leader.start_backoff_max),
             stop_deadline: span(leader.stop_deadline),
             overdue: Some(match leader.overdue {
                 Overdue::Abort => OverdueName::Abort,
