@@ -161,5 +161,164 @@ fn a_wrong_value_is_named_with_its_field_and_bound() {
     let long = "x".repeat(WORKER_NAME_BYTES_MAX + 1);
     assert!(wrong(&format!("instance: {long}")).starts_with("instance 'xxx"));
     assert!(wrong("heartbeat_ttl: 6").contains("must be a time such as 500ms, 30s or 1m30s"));
-    assert!(wrong("overdue: maybe").starts_with("settings: "));
+    assert!(wrong("overdue: maybe").starts_with("settings: field 'overdue': "));
+}
+
+#[test]
+fn what_cannot_be_read_is_named_by_its_field_in_both_languages() {
+    for (json, expected) in [
+        (
+            r#"{"preset": "fast", "heartbeat_ttl": 6}"#,
+            "settings: field 'heartbeat_ttl': time '6': must be a time such as 500ms, 30s or 1m30s",
+        ),
+        (
+            r#"{"retry": {"max_retries": 1, "max_delay": "soon"}}"#,
+            "settings: field 'retry.max_delay': time 'soon': must be a time such as 500ms, 30s or \
+             1m30s",
+        ),
+        (
+            r#"{"worker_id_max": "many"}"#,
+            "settings: field 'worker_id_max': invalid type: string \"many\", expected u32",
+        ),
+        (
+            r#"["fast", "pod-1"]"#,
+            "settings: must be named fields, and not a list",
+        ),
+        (
+            r#"{"retry": [3, "1s"]}"#,
+            "settings: field 'retry': must be named fields, and not a list",
+        ),
+    ] {
+        assert_eq!(wrong(json), expected, "{json}");
+        let told = Settings::from_json(json).expect_err(json).to_string();
+        assert_eq!(told, expected, "{json}");
+    }
+    assert!(wrong("hartbeat_ttl: 6s").contains("unknown field `hartbeat_ttl`"));
+}
+
+#[test]
+fn what_has_to_fit_a_lease_or_a_deadline_follows_it_unless_it_is_set() {
+    let read = Settings::from_yaml("heartbeat_ttl: 3s").unwrap().leader;
+    assert_eq!(read.heartbeat_interval, Duration::from_secs(1));
+    let read = Settings::from_yaml("stop_deadline: 40s").unwrap().leader;
+    assert_eq!(read.shutdown_timeout, Duration::from_secs(40));
+    let read = Settings::from_yaml("shutdown_timeout: 5s").unwrap().leader;
+    assert_eq!(read.stop_deadline, Duration::from_secs(5));
+    assert_eq!(
+        wrong("{heartbeat_ttl: 3s, heartbeat_interval: 2s}"),
+        "heartbeat_interval '2s': must be in 1ms..=1s"
+    );
+    assert_eq!(
+        wrong("{stop_deadline: 9s, shutdown_timeout: 5s}"),
+        "shutdown_timeout '5s': must be at least stop_deadline, 9s"
+    );
+}
+
+/// The table of all settings: name, default, least, most. A bound that is another
+/// setting, or none, is nothing here.
+fn documented() -> Vec<(String, String, Option<String>, Option<String>)> {
+    let page = include_str!("../../../docs/operating.md");
+    let (_, table) = page.split_once("### All settings").expect("it has a table");
+    let rows = table.lines().skip_while(|line| !line.starts_with("| `"));
+    let plain = |cell: &str| cell.trim_matches('`').to_owned();
+    let bound = |cell: &str| cell.starts_with('`').then(|| plain(cell));
+    rows.take_while(|line| line.starts_with("| `"))
+        .map(|line| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            (
+                plain(cells[1]),
+                plain(cells[2]),
+                bound(cells[3]),
+                bound(cells[4]),
+            )
+        })
+        .collect()
+}
+
+/// The names that an unknown one is held against.
+fn known_fields(json: &str) -> Vec<String> {
+    let read: Result<Settings, _> = serde_json::from_str(json);
+    let told = read.expect_err(json).to_string();
+    let (_, names) = told.split_once(", expected ").expect("it names them");
+    let names = names.split('`').skip(1).step_by(2);
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_table_of_settings_has_every_field_with_its_default() {
+    let mut fields = known_fields(r#"{"x": 1}"#);
+    for nested in ["assignment", "retry"] {
+        fields.retain(|field| field != nested);
+        let inner = known_fields(&format!(r#"{{"{nested}": {{"x": 1}}}}"#));
+        fields.extend(inner.iter().map(|name| format!("{nested}.{name}")));
+    }
+    let table = documented();
+    let mut names: Vec<String> = table.iter().map(|row| row.0.clone()).collect();
+    fields.sort();
+    names.sort();
+    assert_eq!(names, fields);
+    let defaults = serde_json::to_value(Settings::default()).unwrap();
+    for (name, default, ..) in table {
+        let value = name
+            .split('.')
+            .try_fold(&defaults, |value, part| value.get(part));
+        let value = match value {
+            Some(value) if name == "strategy" => &value["name"],
+            Some(value) if !value.is_null() => value,
+            _ => continue,
+        };
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let text = text.strip_suffix(".0").unwrap_or(&text);
+        assert_eq!(text, default, "{name}");
+    }
+}
+
+/// The JSON of settings with one field alone.
+fn alone(name: &str, value: &str) -> String {
+    let value = match value.parse::<f64>() {
+        Ok(_) => value.to_owned(),
+        Err(_) => format!("\"{value}\""),
+    };
+    match name.split_once('.') {
+        Some((outer, inner)) => format!(r#"{{"{outer}": {{"{inner}": {value}}}}}"#),
+        None => format!(r#"{{"{name}": {value}}}"#),
+    }
+}
+
+/// The value one step above this one, or below.
+fn beside(value: &str, is_above: bool) -> String {
+    if let Ok(number) = value.parse::<f64>() {
+        let next = if is_above { number + 1.0 } else { number - 1.0 };
+        return next.to_string();
+    }
+    let span = divvy::manager::parse_span("bound", value).unwrap();
+    let ms = span.as_millis();
+    format!("{}ms", if is_above { ms + 1 } else { ms - 1 })
+}
+
+#[test]
+fn the_table_of_settings_has_the_bounds_that_are_checked() {
+    let mut checked = 0;
+    for (name, _, least, most) in documented() {
+        let field = name.rsplit('.').next().unwrap().to_owned();
+        for (bound, is_above) in [(least, false), (most, true)] {
+            let Some(bound) = bound else { continue };
+            let beyond = alone(&name, &beside(&bound, is_above));
+            let told = Settings::from_json(&beyond).expect_err(&beyond).to_string();
+            assert!(told.contains(&field), "{beyond}: {told}");
+            let read = Settings::from_json(&alone(&name, &bound));
+            if let Err(error) = read {
+                // Then another setting has to be changed with it.
+                let told = error.to_string();
+                assert!(
+                    !told.starts_with(&format!("{field} ")),
+                    "{name} {bound}: {told}"
+                );
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 30, "{checked}");
 }

@@ -109,8 +109,8 @@ pub struct LeaderSettings {
     /// How long a start may take, open windows not counted. The driver's to
     /// watch.
     pub startup_timeout: Duration,
-    /// How long a stop may take; after it the member ends without its id
-    /// being given back.
+    /// How long a stop may take, at least `stop_deadline`; after it the member
+    /// ends without its id being given back.
     pub shutdown_timeout: Duration,
     /// The imbalance (largest load over the mean, minus 1) that is worth
     /// moving partitions for. 0 follows the strategy always; a new worker gets
@@ -198,18 +198,28 @@ impl LeaderSettings {
                 return Err(Invalid::new(field, format!("{value:?}"), rule));
             }
         }
-        let positive = [
-            ("operation_timeout", self.operation_timeout),
-            ("election_timeout", self.election_timeout),
-            ("shutdown_timeout", self.shutdown_timeout),
-            ("start_deadline", self.start_deadline),
-            ("stop_deadline", self.stop_deadline),
-            ("root_poll_interval", self.root_poll_interval),
+        let (ms_1, ms_10) = (Duration::from_millis(1), Duration::from_millis(10));
+        let polled = self.partition_poll_interval.unwrap_or(TIMING_MAX);
+        let least = [
+            ("operation_timeout", self.operation_timeout, ms_10),
+            ("election_timeout", self.election_timeout, ms_10),
+            ("startup_timeout", self.startup_timeout, ms_10),
+            ("shutdown_timeout", self.shutdown_timeout, ms_10),
+            ("start_deadline", self.start_deadline, ms_1),
+            ("stop_deadline", self.stop_deadline, ms_1),
+            ("root_poll_interval", self.root_poll_interval, ms_1),
+            ("partition_poll_interval", polled, ms_10),
         ];
-        for (field, value) in positive {
-            if value.is_zero() {
-                return Err(Invalid::new(field, "0s", "must be above 0"));
+        for (field, value, least) in least {
+            if value < least {
+                let rule = format!("must be at least {least:?}");
+                return Err(Invalid::new(field, format!("{value:?}"), rule));
             }
+        }
+        if self.shutdown_timeout < self.stop_deadline {
+            let rule = format!("must be at least stop_deadline, {:?}", self.stop_deadline);
+            let value = format!("{:?}", self.shutdown_timeout);
+            return Err(Invalid::new("shutdown_timeout", value, rule));
         }
         if !(1..=START_ATTEMPTS_MAX).contains(&self.start_attempts) {
             let rule = format!("must be in 1..={START_ATTEMPTS_MAX}");
@@ -428,7 +438,15 @@ mod tests {
         );
         assert_eq!(
             wrong(|s| s.stop_deadline = Duration::ZERO),
-            "stop_deadline '0s': must be above 0"
+            "stop_deadline '0ns': must be at least 1ms"
+        );
+        assert_eq!(
+            wrong(|s| s.operation_timeout = Duration::from_millis(1)),
+            "operation_timeout '1ms': must be at least 10ms"
+        );
+        assert_eq!(
+            wrong(|s| s.stop_deadline = Duration::from_secs(11)),
+            "shutdown_timeout '10s': must be at least stop_deadline, 11s"
         );
         assert_eq!(
             wrong(|s| s.grace = Duration::from_secs(86_401)),

@@ -1,5 +1,6 @@
 //! Settings of a manager, as a file holds them.
 
+mod blame;
 mod document;
 pub(crate) mod span;
 
@@ -9,6 +10,7 @@ use divvy_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use self::blame::{check_shape, unreadable};
 use self::document::Document;
 pub use self::span::parse_span;
 use super::retry::Retry;
@@ -63,7 +65,7 @@ pub struct Settings {
     pub groups: Vec<String>,
     /// How many partitions each group has.
     pub shards_per_group: Option<u32>,
-    /// How failed calls of the source are repeated.
+    /// How what failed is repeated.
     pub retry: Retry,
     /// How many hooks run at once, 1 to 1024.
     pub hook_concurrency: usize,
@@ -106,14 +108,20 @@ impl Settings {
     /// Reads settings, and checks them.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         check_size(text)?;
-        let read: Document = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        let shape = serde_json::from_str(text).ok();
+        check_shape(shape.as_ref())?;
+        let read: Document =
+            serde_json::from_str(text).map_err(|error| unreadable(&error, shape.as_ref()))?;
         Ok(Self::try_from(read)?)
     }
 
     /// Reads settings, and checks them.
     pub fn from_yaml(text: &str) -> Result<Self, Error> {
         check_size(text)?;
-        let read: Document = serde_saphyr::from_str(text).map_err(|error| unreadable(&error))?;
+        let shape = serde_saphyr::from_str(text).ok();
+        check_shape(shape.as_ref())?;
+        let read: Document =
+            serde_saphyr::from_str(text).map_err(|error| unreadable(&error, shape.as_ref()))?;
         Ok(Self::try_from(read)?)
     }
 
@@ -198,11 +206,4 @@ fn check_size(text: &str) -> Result<(), Invalid> {
         return Err(Invalid::new("settings bytes", text.len(), rule));
     }
     Ok(())
-}
-
-fn unreadable(error: &dyn std::fmt::Display) -> Error {
-    Error::Document {
-        document: "settings",
-        message: Invalid::new("", "", error.to_string()).rule().to_owned(),
-    }
 }

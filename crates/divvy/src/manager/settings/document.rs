@@ -129,6 +129,14 @@ impl Document {
             leader.heartbeat_ttl = lease;
             leader.leader_lease = lease / 2;
             leader.root_poll_interval = leader.root_poll_interval.min(lease);
+            leader.heartbeat_interval = leader.heartbeat_interval.min(lease / 3);
+        }
+        match (self.shutdown_timeout, self.stop_deadline) {
+            (Some(Span(limit)), None) => leader.stop_deadline = leader.stop_deadline.min(limit),
+            (None, Some(Span(stop))) => {
+                leader.shutdown_timeout = leader.shutdown_timeout.max(stop);
+            }
+            _ => {}
         }
         set(
             &mut leader.worker_id_prefix,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use divvy_core::Invalid;
-use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 /// Units, longest first.
@@ -72,10 +72,30 @@ impl fmt::Display for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        parse_span("time", &text)
-            .map(Self)
-            .map_err(D::Error::custom)
+        deserializer.deserialize_any(AsText)
+    }
+}
+
+/// Takes text; a bare number is a time without its unit.
+struct AsText;
+
+impl Visitor<'_> for AsText {
+    type Value = Span;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a time such as 500ms, 30s or 1m30s")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
+        parse_span("time", text).map(Span).map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Span, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Span, E> {
+        self.visit_str(&number.to_string())
     }
 }
 
