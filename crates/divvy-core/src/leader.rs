@@ -14,9 +14,10 @@ mod event;
 mod member;
 mod moves;
 mod record;
+mod retries;
 mod settings;
 
-pub use action::{Action, HookId, Operation, OperationId, Report, Watched};
+pub use action::{Action, Handover, HookId, Operation, OperationId, Report, Watched};
 pub use codec::{
     AssembleError, Committed, EncodedRoot, INSTANCE_BYTES_MAX, ROOT_BYTES_MAX, RootHead,
     STOPPING_MAX, UNABLE_MAX, chunk_version, encode_root,
@@ -31,6 +32,7 @@ pub use record::{
     EPOCH_MAX, Holding, LeaderRecord, Life, Lifecycle, Root, SessionEntry, SessionId, Shutdown,
     State, VERSION_NUMBER_MAX, Version, WorkerRecord,
 };
+pub use retries::Retries;
 pub use settings::{
     CLOCK_DRIFT_PER_MILLE, LEASE_MIN, LeaderSettings, Overdue, START_ATTEMPTS_MAX, StoreOutage,
     TIMING_MAX, WORKER_ID_PREFIX_BYTES_MAX, WORKER_IDS_MAX,

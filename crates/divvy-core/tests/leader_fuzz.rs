@@ -132,6 +132,7 @@ impl Bench {
             seed,
             external_election,
             hooks_wait: seed.is_multiple_of(2),
+            retries: divvy_core::leader::Retries::default(),
             value_bytes_max: 1 << 16,
         };
         assert_eq!(setup.check(), Ok(()));

@@ -48,6 +48,7 @@ pub(crate) mod metrics;
 mod operations;
 mod retry;
 pub(crate) mod settings;
+mod shown;
 mod source;
 mod startup;
 mod status;

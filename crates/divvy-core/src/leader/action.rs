@@ -108,6 +108,31 @@ pub enum Watched {
     Below(Prefix),
 }
 
+/// Why a partition goes from one holder to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Handover {
+    /// It was asked back: from then until it was stopped.
+    AskedBack,
+    /// Its holder left.
+    Left,
+    /// Its holder crashed: from its last sign of life on.
+    Crashed,
+}
+
+impl Handover {
+    /// All of them, in order.
+    pub const ALL: [Self; 3] = [Self::AskedBack, Self::Left, Self::Crashed];
+
+    /// The name by which people know it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AskedBack => "asked_back",
+            Self::Left => "left",
+            Self::Crashed => "crashed",
+        }
+    }
+}
+
 /// Something worth knowing. None of it has to be acted on.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -145,6 +170,9 @@ pub enum Report {
         revoked: u32,
         /// Why those that got a holder did, each cause with their number.
         causes: Vec<(Box<str>, u64)>,
+        /// Why those that had another holder before lost it, how long that took
+        /// until this root, and how many took just as long.
+        handovers: Vec<(Handover, std::time::Duration, u64)>,
     },
     /// Something failed and will be tried again, or needs a person.
     Problem(Box<str>),

@@ -52,6 +52,7 @@ use super::codec::INSTANCE_BYTES_MAX;
 use super::defect::Defect;
 use super::event::{Clock, Event, SelfDescription};
 use super::record::{Lifecycle, SessionId, Shutdown, State, Version};
+use super::retries::Retries;
 use super::settings::LeaderSettings;
 use crate::error::Invalid;
 use crate::moment::Moment;
@@ -93,6 +94,8 @@ pub struct MemberSetup {
     /// Whether hooks may have to wait for others before they are called: then
     /// their time counts from when that is told.
     pub hooks_wait: bool,
+    /// How failed claims and publications are repeated.
+    pub retries: Retries,
     /// The largest value that the store takes, in bytes.
     pub value_bytes_max: usize,
 }

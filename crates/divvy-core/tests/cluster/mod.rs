@@ -67,6 +67,9 @@ pub(crate) struct Cluster {
     sequence: u64,
     /// Every start: partition, token, node.
     pub(crate) history: Vec<(String, i64, usize)>,
+    /// Keys below which every write is refused, and when that was.
+    pub(crate) refuses: Option<String>,
+    pub(crate) refused: Vec<Duration>,
     pub(crate) operations: u64,
     pub(crate) writes: u64,
 }
@@ -85,6 +88,8 @@ impl Cluster {
             queue: BTreeMap::new(),
             sequence: 0,
             history: Vec::new(),
+            refuses: None,
+            refused: Vec::new(),
             operations: 0,
             writes: 0,
         }
@@ -120,6 +125,7 @@ impl Cluster {
             seed: divvy_core::hash::bytes64(instance.as_bytes(), self.nodes.len() as u64),
             external_election: false,
             hooks_wait: false,
+            retries: divvy_core::leader::Retries::default(),
             value_bytes_max: 1 << 20,
         }
     }
@@ -348,6 +354,11 @@ impl Cluster {
                 expected,
                 value,
             } => {
+                let refuses = self.refuses.as_deref();
+                if refuses.is_some_and(|prefix| key.as_str().starts_with(prefix)) {
+                    self.refused.push(self.now);
+                    return Reply::Failed(StoreErrorKind::Unavailable);
+                }
                 let outcome = self.table.compare_and_set(&key, expected, &value);
                 if let Outcome::Done(revision) = outcome {
                     self.writes += 1;

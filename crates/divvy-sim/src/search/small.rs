@@ -154,6 +154,7 @@ impl Small {
             seed: number as u64 + 1,
             external_election: true,
             hooks_wait: false,
+            retries: divvy_core::leader::Retries::default(),
             value_bytes_max: 1 << 20,
         };
         let now = clock.both_at(self.now);

@@ -31,6 +31,7 @@ impl World {
             seed: self.dice.number(),
             external_election: self.agent.is_used(),
             hooks_wait: false,
+            retries: divvy_core::leader::Retries::default(),
             value_bytes_max: self.profile.value_bytes_max,
         };
         let machine = match self.profile.defect {

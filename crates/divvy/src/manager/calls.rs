@@ -131,7 +131,7 @@ impl Calls {
             starts: HashMap::new(),
             serial,
             waiting,
-            line: tokio::spawn(line.run(calls)),
+            line: tokio::spawn(line.run(calls).in_current_span()),
             batch: Batch::default(),
         }
     }
@@ -288,8 +288,8 @@ impl Calls {
     }
 
     fn span(&self, hook: &'static str, partition: &Partition, token: Option<Token>) -> Span {
-        let worker = self.status.worker_id.borrow().clone();
-        let version = self.status.assignment.borrow().version;
+        let worker = self.status.worker_id.get();
+        let version = self.status.assignment.get().version;
         let version = version.map(|version| version.to_string());
         tracing::info_span!(
             "hook",

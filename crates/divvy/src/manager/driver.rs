@@ -25,6 +25,7 @@ use super::discovery::Discovery;
 use super::error::ManagerError;
 use super::event::{EventKind, Events};
 use super::grant::Authority;
+use super::retry::Retry;
 use super::startup::Startup;
 use super::status::Status;
 use super::suspend::Suspends;
@@ -70,6 +71,7 @@ pub(super) enum Input {
 pub(super) struct Parts {
     pub(super) member: Member,
     pub(super) settings: LeaderSettings,
+    pub(super) retry: Retry,
     pub(super) store: Arc<dyn KeyValue>,
     pub(super) status: Arc<Status>,
     pub(super) authority: Arc<Authority>,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use divvy_core::leader::State;
+use divvy_core::leader::{Handover, State};
 
 use super::error::state_name;
 
@@ -50,6 +50,7 @@ pub struct Metrics {
     pub(super) grants: AtomicU64,
     pub(super) revocations: AtomicU64,
     moves: Mutex<BTreeMap<String, u64>>,
+    handover_seconds: [Histogram<{ SECONDS.len() }>; Handover::ALL.len()],
     state_seconds: [Histogram<{ SECONDS.len() }>; STATES.len()],
     calculation_seconds: Histogram<{ SECONDS.len() }>,
     pub(super) start_seconds: Histogram<{ SECONDS.len() }>,
@@ -75,6 +76,7 @@ impl Default for Metrics {
             grants: AtomicU64::default(),
             revocations: AtomicU64::default(),
             moves: Mutex::default(),
+            handover_seconds: std::array::from_fn(|_| seconds()),
             state_seconds: std::array::from_fn(|_| seconds()),
             calculation_seconds: seconds(),
             start_seconds: seconds(),
@@ -105,6 +107,10 @@ impl Metrics {
         } else if moves.len() < CAUSES_MAX {
             moves.insert(cause.to_owned(), count);
         }
+    }
+
+    pub(super) fn handed_over(&self, why: Handover, took: Duration, count: u64) {
+        self.handover_seconds[why as usize].observe_many(took.as_secs_f64(), count);
     }
 
     /// How often heartbeats failed.
@@ -230,6 +236,14 @@ impl Metrics {
                 histogram.render(page, "state_duration_seconds", &labels);
             }
         }
+        let help = "From the loss of an owner to the next, as leader";
+        page.head("handover_seconds", "histogram", help);
+        for (why, histogram) in Handover::ALL.iter().zip(&self.handover_seconds) {
+            if histogram.count() > 0 {
+                let labels = format!(",cause=\"{}\"", why.as_str());
+                histogram.render(page, "handover_seconds", &labels);
+            }
+        }
         let times = [
             (
                 "assignment_calculation_seconds",
@@ -277,10 +291,15 @@ impl<const N: usize> Histogram<N> {
     }
 
     pub(super) fn observe(&self, value: f64) {
+        self.observe_many(value, 1);
+    }
+
+    /// The same value, so many times.
+    fn observe_many(&self, value: f64, times: u64) {
         let at = self.bounds.iter().position(|bound| value <= *bound);
         let count = at.map_or(&self.beyond, |at| &self.counts[at]);
-        count.fetch_add(1, Ordering::Relaxed);
-        let millionths = (value * 1e6) as u64;
+        count.fetch_add(times, Ordering::Relaxed);
+        let millionths = (value * 1e6) as u64 * times;
         self.sum.fetch_add(millionths, Ordering::Relaxed);
     }
 
@@ -369,6 +388,7 @@ mod tests {
         metrics.state_changed(State::Init, State::ClaimingId, tenth);
         metrics.state_changed(State::ClaimingId, State::Stable, tenth);
         metrics.calculated(tenth, Some(0.85));
+        metrics.handed_over(Handover::Crashed, tenth * 70, 3);
         let page = metrics.render("w\"0");
         for line in [
             "divvy_worker_state{worker=\"w\\\"0\"} 4",
@@ -377,6 +397,8 @@ mod tests {
             "divvy_state_duration_seconds_bucket{worker=\"w\\\"0\",state=\"init\",le=\"0.1\"} 1",
             "divvy_assignment_calculation_seconds_sum{worker=\"w\\\"0\"} 0.1",
             "divvy_affinity_score_bucket{worker=\"w\\\"0\",le=\"0.9\"} 1",
+            "divvy_handover_seconds_bucket{worker=\"w\\\"0\",cause=\"crashed\",le=\"15\"} 3",
+            "divvy_handover_seconds_sum{worker=\"w\\\"0\",cause=\"crashed\"} 21",
             "divvy_heartbeat_failures_total{worker=\"w\\\"0\"} 0",
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");

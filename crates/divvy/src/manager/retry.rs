@@ -3,22 +3,25 @@
 use std::time::Duration;
 
 use divvy_core::Invalid;
-use divvy_core::leader::TIMING_MAX;
+use divvy_core::leader::{Retries, TIMING_MAX};
 
 /// Most retries.
 const RETRIES_MAX: u32 = 100;
 /// Steepest growth of delays.
 const BACKOFF_MAX: f64 = 10.0;
 
-/// How failed calls of the source of partitions, and the opening of a store that
-/// is not reached, are repeated. Delays grow from
-/// `initial_delay` by `backoff` up to `max_delay`, and each is drawn between
-/// nothing and that, so that many do not come back together. What the protocol
-/// itself repeats (claims, renewals, roots, watches, elections) has its own
-/// timing, which follows from the lease.
+/// How what failed is repeated: calls of the source of partitions, the opening of
+/// a store, claims of an id, publications of an assignment, and subscriptions to
+/// what is watched. Delays grow from `initial_delay` by `backoff` up to
+/// `max_delay`, and each is drawn between nothing and that, so that many do not
+/// come back together.
+///
+/// After `max_retries` the source has failed until it is asked again, and a store
+/// could not be opened. What a worker cannot do without (the other three) is told
+/// then, and tried on, with delays of at most a lease.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retry {
-    /// How often to try again before giving up, at most 100.
+    /// How often to try again before that is told or given up, at most 100.
     pub max_retries: u32,
     /// The ceiling of the first delay.
     pub initial_delay: Duration,
@@ -71,10 +74,49 @@ impl Retry {
         self.ceiling(number).mul_f64(fastrand::f64())
     }
 
+    /// The same without chance, for what brings its own.
+    pub(super) const fn retries(&self) -> Retries {
+        Retries {
+            max: self.max_retries,
+            first: self.initial_delay,
+            longest: self.max_delay,
+            growth: self.backoff,
+        }
+    }
+
     fn ceiling(&self, number: u32) -> Duration {
-        let growth = self.backoff.powi(i32::try_from(number).unwrap_or(i32::MAX));
-        let ceiling = self.initial_delay.as_secs_f64() * growth;
-        Duration::from_secs_f64(ceiling.min(self.max_delay.as_secs_f64()))
+        self.retries().ceiling(number)
+    }
+}
+
+/// Tries of something that is never given up.
+#[derive(Debug, Clone)]
+pub(super) struct Tries {
+    retry: Retry,
+    /// No delay is longer, whatever the settings say.
+    longest: Duration,
+    count: u32,
+}
+
+impl Tries {
+    pub(super) const fn new(retry: Retry, longest: Duration) -> Self {
+        Self {
+            retry,
+            longest,
+            count: 0,
+        }
+    }
+
+    /// One failed: how long to wait before the next.
+    pub(super) fn failed(&mut self) -> Duration {
+        let ceiling = self.retry.ceiling(self.count).min(self.longest);
+        self.count = self.count.saturating_add(1);
+        ceiling.mul_f64(fastrand::f64())
+    }
+
+    /// Whether it has just failed so often that it has to be told.
+    pub(super) const fn is_telling(&self) -> bool {
+        self.count == self.retry.max_retries + 1
     }
 }
 
@@ -99,5 +141,19 @@ mod tests {
         };
         let told = wrong.check().unwrap_err().to_string();
         assert_eq!(told, "max_delay '10ms': must be at least initial_delay, 1s");
+    }
+
+    #[test]
+    fn delays_are_drawn_below_both_ceilings_and_failure_is_told_once() {
+        let retry = Retry::default();
+        assert!((0..100).all(|_| retry.delay(2) <= Duration::from_secs(4)));
+        let mut tries = Tries::new(retry, Duration::from_secs(3));
+        let mut told = 0;
+        for number in 0..50 {
+            let ceiling = retry.ceiling(number).min(Duration::from_secs(3));
+            assert!(tries.failed() <= ceiling);
+            told += u32::from(tries.is_telling());
+            assert_eq!(told, u32::from(number >= retry.max_retries));
+        }
     }
 }

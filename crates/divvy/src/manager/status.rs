@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::error::{ManagerError, state_name};
 use super::metrics::Metrics;
+use super::shown::Shown;
 
 /// The assignment of one worker.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,9 +36,9 @@ pub struct AssignedPartition {
 /// What a driver writes and a [`View`] reads.
 #[derive(Debug)]
 pub(super) struct Status {
-    pub(super) state: watch::Sender<State>,
-    pub(super) assignment: watch::Sender<Arc<CurrentAssignment>>,
-    pub(super) worker_id: watch::Sender<Option<Arc<str>>>,
+    pub(super) state: Arc<Shown<State>>,
+    pub(super) assignment: Arc<Shown<Arc<CurrentAssignment>>>,
+    pub(super) worker_id: Shown<Option<Arc<str>>>,
     pub(super) is_leader: AtomicBool,
     pub(super) description: watch::Sender<SelfDescription>,
     pub(super) refreshes: mpsc::Sender<()>,
@@ -49,9 +50,9 @@ impl Status {
     pub(super) fn new(description: SelfDescription) -> (Arc<Self>, mpsc::Receiver<()>) {
         let (refreshes, wished) = mpsc::channel(1);
         let status = Self {
-            state: watch::Sender::new(State::Init),
-            assignment: watch::Sender::default(),
-            worker_id: watch::Sender::new(None),
+            state: Arc::new(Shown::new(State::Init)),
+            assignment: Arc::new(Shown::new(Arc::default())),
+            worker_id: Shown::new(None),
             is_leader: AtomicBool::new(false),
             description: watch::Sender::new(description),
             refreshes,
@@ -63,8 +64,8 @@ impl Status {
     /// The driver is gone without a last word: nothing is owned any more.
     pub(super) fn nothing_left(&self) {
         self.is_leader.store(false, Ordering::Relaxed);
-        self.worker_id.send_replace(None);
-        self.assignment.send_replace(Arc::default());
+        self.worker_id.set(None);
+        self.assignment.set(Arc::default());
     }
 }
 
@@ -79,7 +80,7 @@ impl View {
     /// The stable id; none before the claim, and none while a lost session is
     /// being replaced.
     pub fn worker_id(&self) -> Option<Arc<str>> {
-        self.status.worker_id.borrow().clone()
+        self.status.worker_id.get()
     }
 
     /// Whether this worker leads, as far as it knows.
@@ -89,12 +90,12 @@ impl View {
 
     /// What this worker owns.
     pub fn current_assignment(&self) -> Arc<CurrentAssignment> {
-        Arc::clone(&self.status.assignment.borrow())
+        self.status.assignment.get()
     }
 
     /// What the worker is doing.
     pub fn state(&self) -> State {
-        *self.status.state.borrow()
+        self.status.state.get()
     }
 
     /// Waits until the worker is in this state; an error if it ends before.
@@ -115,12 +116,12 @@ impl View {
 
     /// Follows the assignment.
     pub fn watch_assignment(&self) -> Following<Arc<CurrentAssignment>> {
-        Following::new(self.status.assignment.subscribe())
+        Following::new(&self.status.assignment)
     }
 
     /// Follows the state.
     pub fn watch_state(&self) -> Following<State> {
-        Following::new(self.status.state.subscribe())
+        Following::new(&self.status.state)
     }
 
     /// Has the leader read the source of partitions again, whoever that is.
@@ -162,24 +163,29 @@ impl View {
 /// may be seen.
 #[derive(Debug, Clone)]
 pub struct Following<T> {
-    // Never handed out: a borrow of it would hold up the driver.
-    receiver: watch::Receiver<T>,
+    shown: Arc<Shown<T>>,
+    changes: watch::Receiver<()>,
 }
 
 impl<T: Clone> Following<T> {
-    fn new(receiver: watch::Receiver<T>) -> Self {
-        Self { receiver }
+    fn new(shown: &Arc<Shown<T>>) -> Self {
+        Self {
+            changes: shown.changes.subscribe(),
+            shown: Arc::clone(shown),
+        }
     }
 
     /// The value now.
     pub fn current(&mut self) -> T {
-        self.receiver.borrow_and_update().clone()
+        // Before the value is read: what changes after that is news.
+        self.changes.mark_unchanged();
+        self.shown.get()
     }
 
     /// Waits until it is another than the one seen last. When the manager is
     /// gone, that is for ever.
     pub async fn changed(&mut self) -> T {
-        match self.receiver.changed().await {
+        match self.changes.changed().await {
             Ok(()) => self.current(),
             Err(_gone) => std::future::pending().await,
         }

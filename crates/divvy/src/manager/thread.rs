@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::Strategy;
-use divvy_core::leader::{Clock, Member, MemberSetup, Overdue, Shutdown, State};
+use divvy_core::leader::{Clock, LeaderSettings, Member, MemberSetup, Overdue, Shutdown, State};
 use divvy_core::store::{StoreError, StoreErrorKind};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
+use tracing::Instrument as _;
 
 use super::Manager;
 use super::agent::Agent;
@@ -30,7 +31,7 @@ use super::source::PartitionSource;
 use super::startup::{Started, Startup};
 use super::status::{Status, View};
 use crate::store::clock::{boottime, unix_ms};
-use crate::store::{KeyValue, open_key_value};
+use crate::store::{KeyValue, StoreSettings, open_key_value};
 
 /// How long what a store does on threads of its own may take to end.
 const ENDING: Duration = Duration::from_secs(1);
@@ -66,8 +67,11 @@ pub(super) fn begin(
     let name = format!("divvy-{}", orders.instance);
     // The system shows 15 bytes of it.
     let name: String = name.chars().filter(|c| !c.is_control()).take(15).collect();
+    // Whoever listens to the one who starts it listens to the manager, too.
+    let listener = tracing::dispatcher::get_default(Clone::clone);
     let thread = std::thread::Builder::new().name(name).spawn(move || {
-        let outcome = live(orders, stopping, reply);
+        let life = || live(orders, stopping, reply);
+        let outcome = tracing::dispatcher::with_default(&listener, life);
         ended.send_replace(Some(outcome));
     });
     let thread = thread
@@ -89,13 +93,14 @@ fn live(
     let is_strict = orders.settings.leader.overdue == Overdue::Abort;
     let held = Arc::clone(&authority);
     let lived = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(drive(orders, held, stop, reply))
+        let span = span_of(&orders);
+        runtime.block_on(drive(orders, held, stop, reply).instrument(span))
     }));
     authority.set(None);
-    status.state.send_replace(State::Shutdown);
+    status.state.set(State::Shutdown);
     let outcome = lived.unwrap_or_else(|panic| {
         let why = panic_text(panic.as_ref());
-        let runs = !status.assignment.borrow().partitions.is_empty();
+        let runs = !status.assignment.get().partitions.is_empty();
         status.nothing_left();
         if runs && is_strict {
             // Nobody is left who could stop what runs.
@@ -106,6 +111,20 @@ fn live(
     });
     runtime.shutdown_timeout(ENDING);
     outcome
+}
+
+/// What everything that a manager logs belongs to.
+fn span_of(orders: &Orders) -> tracing::Span {
+    let cluster = match &orders.store {
+        StoreChoice::At(_, settings) => Some(settings.cluster.as_str()),
+        StoreChoice::Open(_) => None,
+    };
+    tracing::info_span!(
+        "manager",
+        cluster,
+        instance = &*orders.instance,
+        worker = tracing::field::Empty,
+    )
 }
 
 async fn drive(
@@ -137,6 +156,7 @@ async fn drive(
         seed: fastrand::u64(..),
         external_election: orders.agent.is_some(),
         hooks_wait: true,
+        retries: orders.settings.retry.retries(),
         value_bytes_max: store.value_bytes_max(),
     };
     let clock = Clock {
@@ -164,6 +184,7 @@ async fn drive(
     let parts = Parts {
         member: Member::new(setup, clock),
         settings,
+        retry: orders.settings.retry,
         store,
         status: orders.status,
         authority,
@@ -181,6 +202,18 @@ async fn drive(
     Driver::new(parts).run().await
 }
 
+/// The settings that a store is opened with: nothing in it takes longer than the
+/// manager waits for.
+fn reach(settings: &StoreSettings, leader: &LeaderSettings) -> StoreSettings {
+    // It says why before the time is over.
+    let opening = leader.startup_timeout * 3 / 4;
+    StoreSettings {
+        connect_timeout: settings.connect_timeout.min(opening),
+        operation_timeout: settings.operation_timeout.min(leader.operation_timeout),
+        ..settings.clone()
+    }
+}
+
 /// Opens the store, unless it is to stop meanwhile. One that is not reached is
 /// tried again, for as long as a start may take.
 async fn open(
@@ -194,9 +227,7 @@ async fn open(
     let retry = orders.settings.retry;
     let limit = orders.settings.leader.startup_timeout;
     let last = Cell::new(None);
-    let mut settings = settings.clone();
-    // It says why before the time is over.
-    settings.connect_timeout = settings.connect_timeout.min(limit * 3 / 4);
+    let settings = reach(settings, &orders.settings.leader);
     let opening = async {
         let mut tries = 0;
         loop {
@@ -221,5 +252,22 @@ async fn open(
             Err(ManagerError::ConnectionLost(why.into()))
         }),
         _ = stop.changed() => Err(ManagerError::Ended("it was stopped before it had started".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_waits_no_longer_for_an_operation_than_its_manager() {
+        let store = StoreSettings::default();
+        let mut leader = LeaderSettings::default();
+        assert_eq!(reach(&store, &leader), store);
+        leader.operation_timeout = Duration::from_millis(300);
+        leader.startup_timeout = Duration::from_secs(4);
+        let reach = reach(&store, &leader);
+        assert_eq!(reach.operation_timeout, Duration::from_millis(300));
+        assert_eq!(reach.connect_timeout, Duration::from_secs(3));
     }
 }

@@ -4,35 +4,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::leader::{Event, Watched};
-use divvy_core::store::Prefix;
+use divvy_core::store::{Prefix, StoreError};
 use tokio::sync::mpsc::Sender;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::driver::Input;
-use crate::store::backoff::Backoff;
-use crate::store::{KeyValue, Notice};
+use super::error::ManagerError;
+use super::retry::Tries;
+use crate::store::{KeyValue, Notice, Watch};
 
-/// Delays between two tries to begin a watch.
-const RETRY_FIRST: Duration = Duration::from_millis(50);
-const RETRY_LONGEST: Duration = Duration::from_secs(2);
+/// What a watch is begun with.
+#[derive(Debug, Clone)]
+pub(super) struct Subscribing {
+    pub(super) watched: Watched,
+    /// How long one try may take.
+    pub(super) limit: Duration,
+    pub(super) tries: Tries,
+}
 
 /// Tells of every change of what is watched, for ever.
-pub(super) async fn follow(store: Arc<dyn KeyValue>, watched: Watched, driver: Sender<Input>) {
-    let prefix = match watched {
-        Watched::Key(key) => Prefix::only(key),
-        Watched::Below(prefix) => prefix,
-    };
-    let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
-    let mut watch = loop {
-        match store.watch(&prefix).await {
-            Ok(watch) => break watch,
-            Err(error) => {
-                if driver.send(Input::Trouble(error)).await.is_err() {
-                    return;
-                }
-            }
-        }
-        sleep(backoff.delay()).await;
+pub(super) async fn follow(
+    store: Arc<dyn KeyValue>,
+    subscribing: Subscribing,
+    driver: Sender<Input>,
+) {
+    let Some(mut watch) = begin(&*store, subscribing, &driver).await else {
+        return;
     };
     let mut is_current = false;
     loop {
@@ -50,5 +47,40 @@ pub(super) async fn follow(store: Arc<dyn KeyValue>, watched: Watched, driver: S
         if driver.send(input).await.is_err() {
             return;
         }
+    }
+}
+
+/// Begins, until that succeeds; nothing if nobody waits for it any more.
+/// Meanwhile the machine reads what it would be told.
+async fn begin(
+    store: &dyn KeyValue,
+    subscribing: Subscribing,
+    driver: &Sender<Input>,
+) -> Option<Watch> {
+    let Subscribing {
+        watched,
+        limit,
+        mut tries,
+    } = subscribing;
+    let prefix = match watched {
+        Watched::Key(key) => Prefix::only(key),
+        Watched::Below(prefix) => prefix,
+    };
+    loop {
+        let error = match timeout(limit, store.watch(&prefix)).await {
+            Ok(Ok(watch)) => return Some(watch),
+            Ok(Err(error)) => error,
+            Err(_elapsed) => StoreError::unavailable(format_args!("no answer within {limit:?}")),
+        };
+        let wait = tries.failed();
+        let input = match tries.is_telling() {
+            true => {
+                let text = format!("a subscription fails again and again, trying on: {error}");
+                Input::Problem(ManagerError::Problem(text.into()))
+            }
+            false => Input::Trouble(error),
+        };
+        driver.send(input).await.ok()?;
+        sleep(wait).await;
     }
 }

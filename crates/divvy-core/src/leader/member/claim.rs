@@ -30,6 +30,8 @@ pub(super) struct Claim {
     lost: BTreeSet<Box<str>>,
     /// The session of our own instance that was found alive.
     twin: Option<(SessionId, Revision)>,
+    /// How often in a row the store did not do what was asked.
+    failures: u32,
     /// That no id is free was reported.
     reported: bool,
 }
@@ -278,7 +280,7 @@ impl Member {
             other => {
                 self.claim.attempt = None;
                 self.report_unfit("claiming an id", &other);
-                self.claim_again();
+                self.claim_failed();
             }
         }
     }
@@ -299,7 +301,16 @@ impl Member {
             }
         }
         self.claim.attempt = None;
-        self.claim_again();
+        self.claim_failed();
+    }
+
+    /// The store did not answer, or refused: later, and later each time.
+    fn claim_failed(&mut self) {
+        self.claim.lost.clear();
+        let failures = self.claim.failures;
+        self.claim.failures = failures.saturating_add(1);
+        let wait = self.retry_wait("claiming an id", failures);
+        self.timers.set(Timer::Claim, self.clock.now + wait);
     }
 
     fn claim_lost(&mut self) {

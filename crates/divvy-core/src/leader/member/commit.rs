@@ -192,7 +192,7 @@ impl Member {
         for (partition, to) in changes.destined {
             leading.destined.insert(partition, to);
         }
-        leading.weigh_base();
+        leading.weigh_base(now);
         self.find_garbage();
         self.root_is_newest(seen, changes.prolongs);
         self.log_moves(changes.moves);
@@ -201,6 +201,11 @@ impl Member {
             granted: changes.granted,
             revoked: changes.revoked,
             causes: changes.causes.into_iter().collect(),
+            handovers: changes
+                .handovers
+                .into_iter()
+                .map(|((why, took), count)| (why, took, count))
+                .collect(),
         });
     }
 }

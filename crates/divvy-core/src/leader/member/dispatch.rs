@@ -313,6 +313,21 @@ impl Member {
         self.actions.push_back(Action::Report(report));
     }
 
+    /// How long to wait after so many failures before this one; told when there
+    /// were as many as the settings say. Never longer than a lease: what is
+    /// waited for decides who works.
+    pub(super) fn retry_wait(&mut self, what: &str, failures: u32) -> Duration {
+        let retries = self.setup.retries;
+        if failures == retries.max {
+            let times = u64::from(failures) + 1;
+            let text = format!("{what} failed {times} times in a row, trying on");
+            self.report(Report::Problem(text.into()));
+        }
+        let settings = &self.setup.settings;
+        let ceiling = retries.ceiling(failures).min(settings.heartbeat_ttl);
+        settings.leader_beat() / 8 + self.random.within(ceiling)
+    }
+
     /// A little less than `span`, so that members do not act in step.
     pub(super) fn jittered(&mut self, span: Duration) -> Duration {
         span - self.random.within(span / 8)

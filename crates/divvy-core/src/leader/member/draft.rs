@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Member;
+use super::keys::Keys;
 use super::leading::Base;
 use super::placement::{Answer, Question};
 use super::sessions::SessionTable;
 use super::sketch::{Sketch, Standing};
 use super::timers::Timer;
-use crate::leader::action::Report;
+use crate::leader::action::{Handover, Report};
 use crate::leader::codec::Committed;
 use crate::leader::defect::Defect;
 use crate::leader::moves::{MOVES_MAX, MoveEntry};
-use crate::leader::record::{Holding, Lifecycle, Root, VERSION_NUMBER_MAX, Version};
+use crate::leader::record::{
+    Holding, Life, Lifecycle, Root, SessionEntry, VERSION_NUMBER_MAX, Version,
+};
+use crate::leader::settings::LeaderSettings;
 use crate::store::{Expected, Key, Token};
 
 /// A root that is to be written.
@@ -33,6 +38,7 @@ pub(super) struct Changes {
     pub(super) revoked: u32,
     pub(super) moves: Vec<MoveEntry>,
     pub(super) causes: BTreeMap<Box<str>, u64>,
+    pub(super) handovers: BTreeMap<(Handover, Duration), u64>,
     /// Where what is asked back shall go: partition and worker.
     pub(super) destined: Vec<(Box<str>, Box<str>)>,
     /// Moves for balance were considered, and perhaps made.
@@ -337,6 +343,10 @@ impl Member {
             None => "it had no owner".into(),
         };
         *changes.causes.entry(cause.as_str().into()).or_default() += 1;
+        let holder = session.map(|session| &before.root.sessions[session as usize]);
+        if let Some(handover) = holder.and_then(|holder| self.handover(partition, holder)) {
+            *changes.handovers.entry(handover).or_default() += 1;
+        }
         if changes.moves.len() == MOVES_MAX {
             return;
         }
@@ -348,6 +358,25 @@ impl Member {
             version: sketch.version.to_string(),
             unix_ms: self.clock.unix_ms,
         });
+    }
+
+    /// How a partition left its last holder, and how long ago that began.
+    fn handover(&self, partition: &str, holder: &SessionEntry) -> Option<(Handover, Duration)> {
+        let now = self.clock.now;
+        if let Some(since) = self.leading.as_ref()?.asked_back.get(partition) {
+            return Some((Handover::AskedBack, now.since(*since)));
+        }
+        let observed = self.observation.get(&Keys::worker(&holder.worker))?;
+        let known_for = now.since(observed.since);
+        match observed.record.life {
+            Life::Left { .. } => Some((Handover::Left, known_for)),
+            Life::Fenced => {
+                // It had been silent for that long when it was fenced.
+                let silent = LeaderSettings::observed(observed.record.lease);
+                Some((Handover::Crashed, silent + known_for))
+            }
+            Life::Live => None,
+        }
     }
 
     /// The draft of a sketch.

@@ -94,6 +94,9 @@ pub(super) struct Leading {
     pub(super) fencing: BTreeSet<Key>,
     /// Where partitions that are being moved shall go.
     pub(super) destined: BTreeMap<Box<str>, Box<str>>,
+    /// Since when partitions that were asked back are, as far as this leader
+    /// knows.
+    pub(super) asked_back: BTreeMap<Box<str>, Moment>,
     /// Requests for a refresh that were answered, by session.
     pub(super) refreshes: BTreeMap<SessionId, u64>,
     pub(super) policy: Policy,
@@ -131,6 +134,7 @@ impl Leading {
             awaits_words: false,
             fencing: BTreeSet::new(),
             destined: BTreeMap::new(),
+            asked_back: BTreeMap::new(),
             refreshes: BTreeMap::new(),
             policy: Policy::new(now),
             source: Source::default(),
@@ -143,7 +147,8 @@ impl Leading {
     }
 
     /// Notes what the base is waiting for, and forgets what it is not.
-    pub(super) fn weigh_base(&mut self) {
+    pub(super) fn weigh_base(&mut self, now: Moment) {
+        let before = std::mem::take(&mut self.asked_back);
         let Some(Base::Root(seen)) = &self.base else {
             self.awaits_words = false;
             return;
@@ -152,6 +157,11 @@ impl Leading {
         let is_revoking = |holding: &Holding| matches!(holding, Holding::Revoking { .. });
         let root = &committed.root;
         self.awaits_words = root.quarantine || root.holdings.iter().any(is_revoking);
+        let asked = committed.partitions.iter().zip(&root.holdings);
+        for (partition, _) in asked.filter(|(_, holding)| is_revoking(holding)) {
+            let since = before.get(partition.as_str()).copied().unwrap_or(now);
+            self.asked_back.insert(partition.as_str().into(), since);
+        }
         self.destined.retain(|partition, _| {
             let index = committed.partitions.index_of(partition);
             index.is_some_and(|index| !matches!(root.holdings[index], Holding::Held { .. }))
@@ -260,7 +270,7 @@ impl Member {
         leading.verifies = false;
         leading.stage = Stage::Ready;
         leading.dirty = true;
-        leading.weigh_base();
+        leading.weigh_base(self.clock.now);
         self.find_garbage();
         self.find_missing();
     }
@@ -274,15 +284,14 @@ impl Member {
 
     /// After a failure: reads the root before anything is written again.
     pub(super) fn read_base_later(&mut self) {
-        let retry = self.setup.settings.renewal_retry();
         let Some(leading) = &mut self.leading else {
             return;
         };
-        leading.failures = (leading.failures + 1).min(8);
-        let wait = retry.min(self.setup.settings.leader_beat()) * leading.failures / 4;
+        let failures = leading.failures;
+        leading.failures = failures.saturating_add(1);
         leading.stage = Stage::Waiting;
-        let at = self.clock.now + wait + self.random.within(wait);
-        self.timers.set(Timer::Root, at);
+        let wait = self.retry_wait("publishing an assignment", failures);
+        self.timers.set(Timer::Root, self.clock.now + wait);
     }
 
     /// After a lost write: another root is there, which has to be read.

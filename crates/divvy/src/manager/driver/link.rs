@@ -12,12 +12,8 @@ use tokio::time::{sleep, timeout};
 use super::{Driver, Input};
 use crate::manager::error::ManagerError;
 use crate::manager::operations::carry_out;
-use crate::manager::watcher::follow;
-use crate::store::backoff::Backoff;
-
-/// Delays between two tries to learn which life the store is in.
-const RETRY_FIRST: Duration = Duration::from_millis(50);
-const RETRY_LONGEST: Duration = Duration::from_secs(2);
+use crate::manager::retry::Tries;
+use crate::manager::watcher::{Subscribing, follow};
 
 impl Driver {
     pub(super) fn operate(&mut self, id: OperationId, operation: Operation, limit: Duration) {
@@ -78,7 +74,13 @@ impl Driver {
                 continue;
             }
             let (store, driver) = (Arc::clone(&self.parts.store), self.parts.driver.clone());
-            let task = self.tasks.spawn(follow(store, key.clone(), driver));
+            let settings = &self.parts.settings;
+            let subscribing = Subscribing {
+                watched: key.clone(),
+                limit: settings.operation_timeout,
+                tries: Tries::new(self.parts.retry, settings.heartbeat_ttl),
+            };
+            let task = self.tasks.spawn(follow(store, subscribing, driver));
             self.watches.push((key.clone(), task));
         }
     }
@@ -105,8 +107,9 @@ impl Driver {
         let limit = self.parts.settings.operation_timeout;
         let (store, driver) = (Arc::clone(&self.parts.store), self.parts.driver.clone());
         let connection = self.connection.clone();
+        // Nothing goes on before it is known.
+        let mut tries = Tries::new(self.parts.retry, self.parts.settings.heartbeat_interval);
         let task = self.tasks.spawn(async move {
-            let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
             loop {
                 let connects = connection.borrow().connects;
                 let input = match timeout(limit, store.incarnation()).await {
@@ -120,7 +123,7 @@ impl Driver {
                 if driver.send(input).await.is_err() || is_known {
                     return;
                 }
-                sleep(backoff.delay()).await;
+                sleep(tries.failed()).await;
             }
         });
         self.life_asked = Some(task);

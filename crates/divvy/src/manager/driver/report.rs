@@ -20,14 +20,15 @@ impl Driver {
                 let now = boottime();
                 let after = now.since(std::mem::replace(&mut self.state_since, now));
                 metrics.state_changed(from, to, after);
-                self.parts.status.state.send_replace(to);
+                self.parts.status.state.set(to);
                 self.parts
                     .events
                     .tell(|| EventKind::StateChanged { from, to });
                 self.parts.calls.state_changed(from, to);
             }
             Report::Claimed(worker) => {
-                tracing::info!(%worker, "claimed a stable id");
+                tracing::Span::current().record("worker", &*worker);
+                tracing::info!("claimed a stable id");
                 self.parts.events.tell(|| EventKind::Claimed { worker });
             }
             Report::SessionEnded(why) => {
@@ -58,7 +59,11 @@ impl Driver {
                 granted,
                 revoked,
                 causes,
+                handovers,
             } => {
+                for (why, took, count) in handovers {
+                    metrics.handed_over(why, took, count);
+                }
                 for (cause, count) in causes {
                     metrics.moved(&cause, count);
                 }
@@ -98,14 +103,10 @@ impl Driver {
     /// partitions that are.
     pub(super) fn show(&self) -> usize {
         let (member, status) = (&self.parts.member, &self.parts.status);
-        status.worker_id.send_if_modified(|shown| {
-            let id = member.worker_id();
-            let differs = shown.as_deref() != id;
-            if differs {
-                *shown = id.map(Arc::from);
-            }
-            differs
-        });
+        let id = member.worker_id();
+        if status.worker_id.get().as_deref() != id {
+            status.worker_id.set(id.map(Arc::from));
+        }
         let adopted = member.adopted();
         let owned = member
             .running()
@@ -128,15 +129,11 @@ impl Driver {
             metrics.assignment_epoch.store(epoch, Ordering::Relaxed);
             metrics.assignment_version.store(number, Ordering::Relaxed);
         }
-        status.assignment.send_if_modified(|shown| {
-            let differs = **shown != assignment;
-            if differs {
-                *shown = Arc::new(assignment);
-            }
-            differs
-        });
+        if *status.assignment.get() != assignment {
+            status.assignment.set(Arc::new(assignment));
+        }
         if self.is_over {
-            status.state.send_replace(State::Shutdown);
+            status.state.set(State::Shutdown);
         }
         owned
     }

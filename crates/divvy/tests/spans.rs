@@ -1,0 +1,113 @@
+//! What a manager logs says whose it is.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use divvy::Partition;
+use divvy::manager::{Grant, HookError, Hooks, Manager, Settings, Shutdown, StaticSource};
+use divvy::store::MemoryKeyValue;
+use divvy_testbed::until;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
+
+#[derive(Default)]
+struct Fields(String);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0 += &format!(" {}={value:?}", field.name());
+    }
+}
+
+/// Notes every event, with the spans that it is in.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Notes {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let span = context.span(id).expect("it was just made");
+        let mut fields = Fields(span.name().to_owned());
+        attributes.record(&mut fields);
+        span.extensions_mut().insert(fields);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let span = context.span(id).expect("it is there");
+        if let Some(fields) = span.extensions_mut().get_mut::<Fields>() {
+            values.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut line = String::new();
+        for span in context
+            .event_scope(event)
+            .into_iter()
+            .flat_map(|scope| scope.from_root())
+        {
+            if let Some(fields) = span.extensions().get::<Fields>() {
+                line += &format!("[{}]", fields.0);
+            }
+        }
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        self.0.lock().unwrap().push(line + &fields.0);
+    }
+}
+
+struct Talk;
+
+#[async_trait]
+impl Hooks for Talk {
+    async fn assigned(&self, _partition: &Partition, _grant: Grant) -> Result<(), HookError> {
+        tracing::info!("the application works");
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn everything_is_logged_inside_of_the_manager_that_it_belongs_to() {
+    let notes = Notes::default();
+    let listening = tracing_subscriber::registry().with(notes.clone());
+    let _guard = tracing::subscriber::set_default(listening);
+    let source = StaticSource::shards(["p"], 1).unwrap();
+    let mut settings = Settings::fast();
+    settings.instance = Some("pod-1".to_owned());
+    let builder = Manager::builder(MemoryKeyValue::new(), source);
+    let manager = builder
+        .settings(settings)
+        .hooks(Talk)
+        .start()
+        .await
+        .unwrap();
+    let id = manager.worker_id().unwrap();
+    let is_noted = |parts: &[&str]| {
+        let notes = notes.0.lock().unwrap();
+        notes
+            .iter()
+            .any(|line| parts.iter().all(|part| line.contains(part)))
+    };
+    let worker = format!("worker=\"{id}\"");
+    until(Duration::from_secs(20), "all of it is logged", async || {
+        is_noted(&[
+            "[manager instance=\"pod-1\"",
+            &worker,
+            "committed",
+            "version=",
+        ]) && is_noted(&["[manager", &worker, "adopted", "version="])
+            && is_noted(&[
+                "[manager",
+                &worker,
+                "[hook",
+                "partition=\"p:0\"",
+                "the application",
+            ])
+    })
+    .await;
+    manager.stop(Shutdown::Leave).await.unwrap();
+}
