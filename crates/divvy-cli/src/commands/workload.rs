@@ -107,8 +107,9 @@ fn list(documents: &[GroupDocument], json: bool, out: &mut dyn Write) -> Result<
     let headings = headings.into_iter().take(columns);
     let mut table = Table::new(headings.map(|(name, align)| (name.to_owned(), align)));
     for workload in shown {
-        let number =
-            |number: Option<u32>, none: &str| number.map_or(none.to_owned(), |n| n.to_string());
+        let number = |number: Option<u32>, none: &str| {
+            number.map_or_else(|| none.to_owned(), |n| n.to_string())
+        };
         let none = if workload.problem.is_some() {
             ""
         } else {
