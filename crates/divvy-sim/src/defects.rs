@@ -12,6 +12,8 @@ const BOUND: u64 = 200;
 const RARE: &[(Defect, u64)] = &[
     (Defect::Leader(leader::Defect::IgnoreAmnesia), 2000),
     (Defect::Leader(leader::Defect::IgnoreSeen), 5000),
+    (Defect::Lease(lease::Defect::IgnoreRoom), 2000),
+    (Defect::Lease(lease::Defect::RenewNotWhileStopping), 500),
 ];
 
 /// A mistake that can be planted into every member of a world.

@@ -43,7 +43,7 @@ pub(super) fn profile(seed: u64) -> LeaseProfile {
         _ => (Duration::from_micros(100), Duration::from_millis(3)),
     };
     profile.fresh = dice.chance(0.15);
-    let span = dice.span(lease * 4, lease * 12);
+    let span = dice.span(lease * 4, lease * 9);
     profile.faults_until = TrueTime::ZERO + span;
     let count = match dice.chance(0.1) {
         true => 0,
@@ -55,6 +55,14 @@ pub(super) fn profile(seed: u64) -> LeaseProfile {
     }
     if dice.chance(0.1) {
         profile.faults.retain(|fault| fault.kind.is_calm());
+        let (at, lasts) = (TrueTime::ZERO, span);
+        let kind = LeaseFaultKind::Hooks(HookWeather {
+            slow: 0.2,
+            overdue: 0.2,
+            failing: dice.pick(&[0.0, 0.1]),
+            stuck: 0.0,
+        });
+        profile.faults.push(LeaseFault { at, lasts, kind });
     }
     // Tokens that were forgotten are above those of a clock that was set back:
     // no protocol can make up for both.

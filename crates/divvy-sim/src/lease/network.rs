@@ -275,6 +275,9 @@ impl LeaseWorld {
                 },
                 Reply::Beaten(Tenure::Current),
             ) => self.named(request, *session, *ttl, current),
+            (Operation::Leave { session }, Reply::Beaten(Tenure::Current)) => {
+                self.named(request, *session, Duration::ZERO, current)
+            }
             _ => Ok(()),
         }
     }

@@ -299,16 +299,21 @@ impl LeaseProfile {
 
     /// Within which everything was started after all members were: the window
     /// in which they wait for each other, a quarantine by the slowest clock, and
-    /// a second. Where limits are and not all serve the same, not all agree on
-    /// who has room, and a look more is needed for each.
+    /// a second. Where limits are, and not all serve the same or know of each
+    /// other in that window, not all agree on who has room, and a look more is
+    /// needed for each.
     pub fn started_within(&self) -> Duration {
         let quarantine = match self.fresh {
             true => (self.settings.lease_ttl + Duration::from_secs(1)).mul_f64(1.05),
             false => Duration::ZERO,
         };
-        let looks = match self.is_limited() && self.is_parted() {
-            true => self.members_max() as u32 + 1,
-            false => 0,
+        let agree = !self.is_parted()
+            && !self.is_dynamic()
+            && !self.fresh
+            && self.latency.1 * 50 < self.settings.start_window;
+        let looks = match agree || !self.is_limited() {
+            true => 0,
+            false => self.members_max() as u32 + 1,
         };
         let window = self.settings.start_window + self.reconcile_at_most() * looks;
         quarantine + window + Duration::from_secs(1) + self.latency.1 * 20
