@@ -46,6 +46,7 @@ mod hooks;
 mod measured;
 pub(crate) mod metrics;
 mod operations;
+mod reach;
 mod retry;
 pub(crate) mod settings;
 mod shown;

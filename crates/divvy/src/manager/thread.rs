@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::Strategy;
-use divvy_core::leader::{Clock, LeaderSettings, Member, MemberSetup, Overdue, Shutdown, State};
+use divvy_core::leader::{Clock, Member, MemberSetup, Overdue, Shutdown, State};
 use divvy_core::store::{StoreError, StoreErrorKind};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -26,12 +26,13 @@ use super::event::Events;
 use super::grant::Authority;
 use super::hooks::Hooks;
 use super::measured::Measured;
+use super::reach::reach;
 use super::settings::Settings;
 use super::source::PartitionSource;
 use super::startup::{Started, Startup};
 use super::status::{Status, View};
 use crate::store::clock::{boottime, unix_ms};
-use crate::store::{KeyValue, StoreSettings, open_key_value};
+use crate::store::{KeyValue, open_key_value};
 
 /// How long what a store does on threads of its own may take to end.
 const ENDING: Duration = Duration::from_secs(1);
@@ -202,18 +203,6 @@ async fn drive(
     Driver::new(parts).run().await
 }
 
-/// The settings that a store is opened with: nothing in it takes longer than the
-/// manager waits for.
-fn reach(settings: &StoreSettings, leader: &LeaderSettings) -> StoreSettings {
-    // It says why before the time is over.
-    let opening = leader.startup_timeout * 3 / 4;
-    StoreSettings {
-        connect_timeout: settings.connect_timeout.min(opening),
-        operation_timeout: settings.operation_timeout.min(leader.operation_timeout),
-        ..settings.clone()
-    }
-}
-
 /// Opens the store, unless it is to stop meanwhile. One that is not reached is
 /// tried again, for as long as a start may take.
 async fn open(
@@ -252,22 +241,5 @@ async fn open(
             Err(ManagerError::ConnectionLost(why.into()))
         }),
         _ = stop.changed() => Err(ManagerError::Ended("it was stopped before it had started".into())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_store_waits_no_longer_for_an_operation_than_its_manager() {
-        let store = StoreSettings::default();
-        let mut leader = LeaderSettings::default();
-        assert_eq!(reach(&store, &leader), store);
-        leader.operation_timeout = Duration::from_millis(300);
-        leader.startup_timeout = Duration::from_secs(4);
-        let reach = reach(&store, &leader);
-        assert_eq!(reach.operation_timeout, Duration::from_millis(300));
-        assert_eq!(reach.connect_timeout, Duration::from_secs(3));
     }
 }
