@@ -85,6 +85,7 @@ impl History {
             lease,
             is_exclusive: true,
             is_calm: false,
+            ends_late: true,
             leader_lease: lease,
             value_bytes_max: usize::MAX,
             operations_max: usize::MAX,

@@ -72,6 +72,9 @@ pub struct Bounds {
     /// Whether nothing goes wrong but hooks, and members come and go only in
     /// order.
     pub is_calm: bool,
+    /// Whether a member whose time for stopping is over ends as others do,
+    /// with hooks that still run.
+    pub ends_late: bool,
     /// The lease of leaders LL.
     pub leader_lease: Duration,
     /// Largest value that may be stored.

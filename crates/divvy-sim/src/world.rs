@@ -338,6 +338,7 @@ fn bounds(profile: &Profile) -> Bounds {
         lease: settings.heartbeat_ttl,
         is_exclusive: settings.store_outage == StoreOutage::Exclusive,
         is_calm: false,
+        ends_late: true,
         leader_lease: settings.leader_lease,
         value_bytes_max: profile.value_bytes_max,
         operations_max: OPERATIONS_MAX,

@@ -21,12 +21,14 @@ enum Last {
 #[derive(Debug, Clone)]
 pub(super) struct Alternation {
     members: Vec<BTreeMap<usize, Last>>,
+    ends_late: bool,
 }
 
 impl Alternation {
     pub(super) fn new(bounds: &Bounds) -> Self {
         Self {
             members: vec![BTreeMap::new(); bounds.members_max],
+            ends_late: bounds.ends_late,
         }
     }
 
@@ -102,7 +104,7 @@ impl Invariant for Alternation {
             Fact::Gone { member, in_order } => {
                 let hooks = std::mem::take(&mut self.members[member]);
                 match hooks.iter().find(|(_, last)| **last != Last::Stopped) {
-                    Some((partition, last)) if in_order => Err(format!(
+                    Some((partition, last)) if in_order && !self.ends_late => Err(format!(
                         "m{member} ended, and partition {partition} is at {last:?}"
                     )),
                     _ => Ok(()),

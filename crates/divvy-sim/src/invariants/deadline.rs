@@ -87,6 +87,41 @@ impl Deadlines {
     }
 }
 
+impl Deadlines {
+    /// A member says until when all that it has is current.
+    fn told(&mut self, member: usize, until: Option<Moment>) -> Result<(), String> {
+        let holder = &mut self.members[member];
+        holder.deadline = until;
+        let Some(until) = until else {
+            return Ok(());
+        };
+        let earned = holder.earned.unwrap_or_default();
+        match !self.is_earned || until <= earned {
+            true => Ok(()),
+            false => Err(format!(
+                "m{member} works until {until:?} and its renewals give it {earned:?}"
+            )),
+        }
+    }
+
+    /// A member has done what it had to: nothing runs past its deadline.
+    fn stepped(&self, member: usize, now: Moment) -> Result<(), String> {
+        let holder = &self.members[member];
+        let overdue = holder.unstopped.iter().find(|&&partition| {
+            let until = holder.deadline_of(partition);
+            until.is_none_or(|until| until <= now)
+        });
+        match overdue {
+            None => Ok(()),
+            Some(&partition) => Err(format!(
+                "m{member} lets partition {partition} run although its deadline is {:?} \
+                 and it is {now:?}",
+                holder.deadline_of(partition)
+            )),
+        }
+    }
+}
+
 impl Invariant for Deadlines {
     const NUMBER: &'static str = "I5";
     const PROPERTY: &'static str =
@@ -111,20 +146,7 @@ impl Invariant for Deadlines {
                 member,
                 until_local,
                 ..
-            } => {
-                let holder = &mut self.members[member];
-                holder.deadline = until_local;
-                let Some(until) = until_local else {
-                    return Ok(());
-                };
-                let earned = holder.earned.unwrap_or_default();
-                match !self.is_earned || until <= earned {
-                    true => Ok(()),
-                    false => Err(format!(
-                        "m{member} works until {until:?} and its renewals give it {earned:?}"
-                    )),
-                }
-            }
+            } => self.told(member, until_local),
             Fact::LeaseKept {
                 member,
                 partition,
@@ -159,21 +181,7 @@ impl Invariant for Deadlines {
                 self.members[member].unstopped.retain(|&p| p != partition);
                 Ok(())
             }
-            Fact::Stepped { member, now } => {
-                let holder = &self.members[member];
-                let overdue = holder.unstopped.iter().find(|&&partition| {
-                    let until = holder.deadline_of(partition);
-                    until.is_none_or(|until| until <= now)
-                });
-                match overdue {
-                    None => Ok(()),
-                    Some(&partition) => Err(format!(
-                        "m{member} lets partition {partition} run although its deadline is {:?} \
-                         and it is {now:?}",
-                        holder.deadline_of(partition)
-                    )),
-                }
-            }
+            Fact::Stepped { member, now } => self.stepped(member, now),
             Fact::Gone { member, in_order } => {
                 let holder = std::mem::take(&mut self.members[member]);
                 match holder.unstopped.first() {

@@ -298,6 +298,7 @@ fn bounds(profile: &LeaseProfile, groups: &Groups) -> Bounds {
         lease: settings.lease_ttl,
         is_exclusive: true,
         is_calm: profile.is_calm(),
+        ends_late: false,
         leader_lease: settings.lease_ttl,
         value_bytes_max: usize::MAX,
         // Beside those of one each, a mark and a release for each partition.

@@ -92,6 +92,7 @@ impl Small {
             lease: settings.heartbeat_ttl,
             is_exclusive: true,
             is_calm: false,
+            ends_late: true,
             leader_lease: settings.leader_lease,
             value_bytes_max: 1 << 20,
             operations_max: OPERATIONS_MAX,
