@@ -13,6 +13,7 @@ const RARE: &[(Defect, u64)] = &[
     (Defect::Leader(leader::Defect::IgnoreAmnesia), 2000),
     (Defect::Leader(leader::Defect::IgnoreSeen), 5000),
     (Defect::Lease(lease::Defect::IgnoreRoom), 2000),
+    (Defect::Lease(lease::Defect::IgnoreServed), 2000),
     (Defect::Lease(lease::Defect::RenewNotWhileStopping), 500),
 ];
 
