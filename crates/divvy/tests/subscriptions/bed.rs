@@ -1,6 +1,7 @@
 //! A server, a publisher, and handlers that note what they get.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,7 +24,20 @@ pub(crate) const RETENTIONS: [Retention; 3] =
 
 pub(crate) struct Bed {
     pub(crate) server: NatsServer,
+    publisher: Publisher,
+}
+
+/// Whoever publishes, and asks servers for what they know.
+pub(crate) struct Publisher {
     client: async_nats::Client,
+}
+
+impl Deref for Bed {
+    type Target = Publisher;
+
+    fn deref(&self) -> &Publisher {
+        &self.publisher
+    }
 }
 
 impl Bed {
@@ -38,14 +52,8 @@ impl Bed {
 
     /// On this server, where a publisher may have to log in.
     pub(crate) async fn with(server: NatsServer, login: Option<(&str, &str)>) -> Self {
-        let options = async_nats::ConnectOptions::new()
-            .reconnect_delay_callback(|_| Duration::from_millis(20));
-        let options = match login {
-            Some((user, password)) => options.user_and_password(user.into(), password.into()),
-            None => options,
-        };
-        let client = options.connect(server.url()).await.unwrap();
-        Self { server, client }
+        let publisher = Publisher::new(&server.url(), login).await;
+        Self { server, publisher }
     }
 
     pub(crate) fn url(&self) -> StoreUrl {
@@ -84,6 +92,21 @@ impl Bed {
         let assigned = subscriptions.assign(&partition, grant(&partition, 1));
         assigned.await.unwrap();
         (subscriptions, partition)
+    }
+}
+
+impl Publisher {
+    /// At these addresses, separated by commas.
+    pub(crate) async fn new(urls: &str, login: Option<(&str, &str)>) -> Self {
+        let options = async_nats::ConnectOptions::new()
+            .reconnect_delay_callback(|_| Duration::from_millis(20));
+        let options = match login {
+            Some((user, password)) => options.user_and_password(user.into(), password.into()),
+            None => options,
+        };
+        let urls: Vec<_> = urls.split(',').collect();
+        let client = options.connect(urls).await.unwrap();
+        Self { client }
     }
 
     /// Publishes the numbers to the partition's subject, and waits until each

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use divvy::store::StoreSettings;
 use divvy::subscriptions::{Retention, Subscriptions};
-use divvy_testbed::{Proxy, until};
+use divvy_testbed::{NatsCluster, NatsVersion, Proxy, until, until_some};
+use serde_json::json;
 
-use crate::bed::{Act, Bed, Ledger, RETENTIONS, SOON, grant, settings, shards};
+use crate::bed::{Act, Bed, Ledger, Publisher, RETENTIONS, SOON, grant, settings, shards};
 
 /// Verifies that a restart in the midst of messages loses nothing and, for an
 /// owner that stays, repeats nothing: what the server has not heard is known
@@ -101,4 +103,57 @@ async fn a_revocation_without_a_server_ends_in_time() {
     let revoking = tokio::time::timeout(SOON, subscriptions.revoke(&partition));
     revoking.await.expect("it ends");
     assert!(subscriptions.health().is_empty());
+}
+
+/// Verifies that consumers are kept as often as their stream, and that the loss
+/// of the server that leads it loses and repeats nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_loss_of_the_leader_of_a_replicated_stream_loses_and_repeats_nothing() {
+    let mut cluster = NatsCluster::start(NatsVersion::Newest, 3).await;
+    let settings = settings(Retention::Workqueue);
+    let reach = StoreSettings {
+        cluster: "tests".to_owned(),
+        connect_timeout: SOON * 2,
+        operation_timeout: Duration::from_secs(5),
+        replicas: 3,
+        ..StoreSettings::default()
+    };
+    let (url, ledger) = (cluster.url().parse().unwrap(), Ledger::new());
+    let open = async || {
+        let handler = ledger.handler(|_, _| Act::Do);
+        let opened = Subscriptions::open(&url, &reach, settings.clone(), handler);
+        opened.await.unwrap()
+    };
+    let (one, two) = (open().await, open().await);
+    let publisher = Publisher::new(&cluster.url(), None).await;
+    let all = shards(8);
+    for partition in &all {
+        one.assign(partition, grant(partition, 1)).await.unwrap();
+        publisher.publish(&settings, partition, 0..20).await;
+    }
+    let first = publisher
+        .consumer(&settings, all.iter().next().unwrap())
+        .await;
+    let copies = first["cluster"]["replicas"].as_array();
+    assert_eq!(copies.map(Vec::len), Some(2), "{first}");
+    let leader = until_some(SOON, "a leader of the stream", async || {
+        cluster.leader_of("orders").await
+    });
+    let leader = leader.await;
+    cluster.server(leader).kill();
+    for partition in &all {
+        publisher.publish(&settings, partition, 20..40).await;
+    }
+    ledger.until_done(8 * 40).await;
+    // And they move, with two servers left.
+    for partition in &all {
+        one.revoke(partition).await;
+        two.assign(partition, grant(partition, 2)).await.unwrap();
+        publisher.publish(&settings, partition, 40..50).await;
+    }
+    ledger.until_done(8 * 50).await;
+    two.close().await;
+    ledger.check_in_order(&all, 50);
+    let left = publisher.api("STREAM.INFO.orders", json!({})).await;
+    assert_eq!(left["state"]["messages"], 0, "{left}");
 }
