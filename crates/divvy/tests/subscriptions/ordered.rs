@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use divvy::subscriptions::Retention;
+use divvy::store::StoreSettings;
+use divvy::subscriptions::{Retention, Subscriptions};
 use divvy_testbed::{NatsVersion, until};
 
 use crate::bed::{Act, Bed, Ledger, RETENTIONS, SOON, grant, health, settings, shard, shards};
@@ -121,6 +122,36 @@ async fn a_handler_may_take_longer_than_the_server_waits() {
     ledger.open_gate();
     ledger.until_done(2).await;
     ledger.check_in_order(&shards(1), 2);
+}
+
+/// Verifies that a handler goes on while its partition's consumer is looked at
+/// by a server that does not answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_goes_on_while_the_server_does_not_answer() {
+    let (bed, settings) = (Bed::new().await, settings(Retention::Limits));
+    let reach = StoreSettings {
+        operation_timeout: Duration::from_secs(60),
+        ping_interval: Duration::from_secs(60),
+        ..bed.reach()
+    };
+    let ledger = Ledger::new();
+    let (url, handler) = (bed.url(), ledger.handler(|_, _| Act::Wait));
+    let opened = Subscriptions::open(&url, &reach, settings.clone(), handler);
+    let subscriptions = opened.await.unwrap();
+    let partition = shard(0);
+    let granted = grant(&partition, 1);
+    subscriptions.assign(&partition, granted).await.unwrap();
+    bed.publish(&settings, &partition, 0..1).await;
+    ledger.until_tried(1).await;
+    bed.server.pause();
+    let begun = Instant::now();
+    until(SOON, "the consumer is being looked at", async || {
+        begun.elapsed() > settings.reconcile_interval * 5
+    })
+    .await;
+    ledger.open_gate();
+    ledger.until_done(1).await;
+    bed.server.resume();
 }
 
 #[tokio::test]
