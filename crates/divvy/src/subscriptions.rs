@@ -226,6 +226,8 @@ impl Subscriptions {
         let mut state = slot.state.lock().await;
         if let Some(running) = &state.running
             && running.grant.token() == grant.token()
+            // One that is over ends by itself: this is a new one.
+            && running.grant.is_current()
             && !running.task.is_finished()
         {
             return Ok(());

@@ -387,8 +387,6 @@ impl Lane {
     /// Lets what runs come to an end, gives the rest back, and makes sure that
     /// the server knows what was done.
     async fn finish(&mut self, inbox: Option<Inbox>) {
-        let told = *self.stop.borrow();
-        let deadline = told.unwrap_or_else(Instant::now);
         let bound = self.shared.jetstream.deadline();
         let closing = async {
             match inbox {
@@ -407,7 +405,8 @@ impl Lane {
             self.arrived(message).await;
         }
         if self.grant.is_current() {
-            self.confirm(deadline.max(bound)).await;
+            // Handlers may have taken all the time that they had.
+            self.confirm(self.shared.jetstream.deadline()).await;
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use divvy::subscriptions::Retention;
+use divvy::store::StoreSettings;
+use divvy::subscriptions::{Mode, Retention, Subscriptions};
 use divvy_testbed::until;
 
 use crate::bed::{Act, Bed, Ledger, SOON, grant, settings, shard, shards};
@@ -85,6 +86,57 @@ async fn who_lost_its_grant_says_nothing_and_the_next_owner_keeps_the_order() {
     assert_eq!(ledger.tried(), 4);
     assert!(ledger.seen().iter().all(|seen| seen.token == 2));
     ledger.check_in_order(&shards(1), 3);
+}
+
+/// As after a store that was away: the owner goes on with the same token.
+#[tokio::test]
+async fn the_same_token_again_after_its_grant_ended_is_consumed() {
+    let (bed, settings) = (Bed::new().await, settings(Retention::Limits));
+    let ledger = Ledger::new();
+    let subscriptions = bed.open(&settings, ledger.handler(|_, _| Act::Do)).await;
+    let partition = shard(0);
+    let first = grant(&partition, 1);
+    subscriptions
+        .assign(&partition, first.clone())
+        .await
+        .unwrap();
+    bed.publish(&settings, &partition, 0..1).await;
+    ledger.until_done(1).await;
+    first.withdraw();
+    subscriptions
+        .assign(&partition, grant(&partition, 1))
+        .await
+        .unwrap();
+    bed.publish(&settings, &partition, 1..3).await;
+    ledger.until_done(3).await;
+    ledger.check_in_order(&shards(1), 3);
+}
+
+/// Verifies that the time which handlers take to end is not taken from what
+/// the server needs to answer.
+#[tokio::test]
+async fn a_handler_that_is_cut_off_casts_no_doubt_on_what_the_others_did() {
+    let (bed, mut settings) = (Bed::new().await, settings(Retention::Limits));
+    settings.mode = Mode::Concurrent;
+    settings.drain_timeout = Duration::from_secs(3);
+    let reach = StoreSettings {
+        operation_timeout: Duration::from_secs(2),
+        ..bed.reach()
+    };
+    let ledger = Ledger::new();
+    let acts = |number, _| if number == 1 { Act::Wait } else { Act::Do };
+    let (url, handler) = (bed.url(), ledger.handler(acts));
+    let opened = Subscriptions::open(&url, &reach, settings.clone(), handler);
+    let subscriptions = opened.await.unwrap();
+    let partition = shard(0);
+    bed.publish(&settings, &partition, 0..3).await;
+    let granted = grant(&partition, 1);
+    subscriptions.assign(&partition, granted).await.unwrap();
+    ledger.until_tried(3).await;
+    subscriptions.revoke(&partition).await;
+    let page = subscriptions.render_metrics("w");
+    let line = "divvy_subscription_errors_total{worker=\"w\"} 0";
+    assert!(page.lines().any(|found| found == line), "{page}");
 }
 
 /// Verifies that a thousand moves, under way all the time, neither lose nor
