@@ -19,21 +19,30 @@ pub(super) struct DeadLetter {
     pub(super) payload: Vec<u8>,
 }
 
+/// Where a dead letter comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin<'a> {
+    pub(super) stream: &'a str,
+    /// Who gave it up, too: others may read the same stream.
+    pub(super) consumer: &'a str,
+    pub(super) partition: &'a Partition,
+}
+
 impl DeadLetter {
-    /// Of a message of `stream`. Where the server takes at most `bytes_max`, a
-    /// large message goes without what is known of it, rather than not at all.
+    /// Of a message. Where the server takes at most `bytes_max`, a large one
+    /// goes without what is known of it, rather than not at all.
     pub(super) fn new(
         prefix: &str,
-        stream: &str,
-        partition: &Partition,
+        origin: &Origin<'_>,
         message: &Message,
         why: &str,
         bytes_max: usize,
     ) -> Self {
+        let stream = origin.stream;
         let subject = format!("{prefix}.{stream}.{}", message.subject());
         let mut headers = own_headers(message);
         let payload = message.payload().to_vec();
-        let known = knowledge(stream, partition, message, why);
+        let known = knowledge(origin, message, why);
         let size = |headers: &HeaderMap| headers_bytes(headers) + payload.len();
         let mut all = headers.clone();
         for (name, value) in &known {
@@ -66,18 +75,23 @@ fn own_headers(message: &Message) -> HeaderMap {
     kept
 }
 
-fn knowledge(
-    stream: &str,
-    partition: &Partition,
-    message: &Message,
-    why: &str,
-) -> [(&'static str, String); 6] {
-    let sequence = message.sequence();
+fn knowledge(origin: &Origin<'_>, message: &Message, why: &str) -> [(&'static str, String); 7] {
+    let Origin {
+        stream,
+        consumer,
+        partition,
+    } = origin;
+    let (sequence, stored) = (message.sequence(), message.position().stored);
     let reason = why.chars().map(|c| if c.is_control() { ' ' } else { c });
     [
-        // A server that has one already does not store it again.
-        ("Nats-Msg-Id", format!("{stream}.{sequence}")),
-        ("Divvy-Stream", stream.to_owned()),
+        // A server that has one already does not store it again. A stream that
+        // was made anew has other messages under the same sequences.
+        (
+            "Nats-Msg-Id",
+            format!("{stream}.{consumer}.{sequence}.{stored}"),
+        ),
+        ("Divvy-Stream", (*stream).to_owned()),
+        ("Divvy-Consumer", (*consumer).to_owned()),
         ("Divvy-Sequence", sequence.to_string()),
         ("Divvy-Partition", partition.to_string()),
         ("Divvy-Deliveries", message.deliveries().to_string()),
@@ -123,8 +137,11 @@ mod tests {
         let partition = "tool:1".parse().unwrap();
         DeadLetter::new(
             "dead",
-            "orders",
-            &partition,
+            &Origin {
+                stream: "orders",
+                consumer: "divvy@tool=3A1",
+                partition: &partition,
+            },
             &message(bytes),
             "no\r\nuse",
             bytes_max,
@@ -136,7 +153,8 @@ mod tests {
         let letter = letter(10, 1 << 20);
         assert_eq!(letter.subject, "dead.orders.work.tool.1.completed");
         let header = |name: &str| letter.headers.get(name).map(HeaderValue::as_str);
-        assert_eq!(header("Nats-Msg-Id"), Some("orders.17"));
+        assert_eq!(header("Nats-Msg-Id"), Some("orders.divvy@tool=3A1.17.1"));
+        assert_eq!(header("Divvy-Consumer"), Some("divvy@tool=3A1"));
         assert_eq!(header("nats-expected-stream"), None);
         assert_eq!(header("Divvy-Partition"), Some("tool:1"));
         assert_eq!(header("Divvy-Deliveries"), Some("3"));

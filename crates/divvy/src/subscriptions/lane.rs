@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use super::acks::Acks;
 use super::consumer::{Begin, Found, Repair, Wanted};
-use super::dead_letter::DeadLetter;
+use super::dead_letter::{DeadLetter, Origin};
 use super::done::Done;
 use super::health::{Gauges, count};
 use super::in_flight::InFlight;
@@ -341,10 +341,14 @@ impl Lane {
     async fn dead_letter(&mut self, message: &Message, why: &str) {
         let shared = Arc::clone(&self.shared);
         let settings = &shared.settings;
+        let origin = Origin {
+            stream: &settings.stream,
+            consumer: &self.wanted.name,
+            partition: self.grant.partition(),
+        };
         let letter = DeadLetter::new(
             &settings.dead_letters.prefix,
-            &settings.stream,
-            self.grant.partition(),
+            &origin,
             message,
             why,
             shared.jetstream.link.message_bytes_max(),

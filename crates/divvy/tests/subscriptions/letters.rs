@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divvy::subscriptions::Retention;
+use divvy::subscriptions::{Retention, SubscriptionSettings};
 use divvy_testbed::{NatsOptions, NatsServer, NatsVersion, until};
 use serde_json::json;
 
@@ -148,4 +148,31 @@ async fn the_largest_message_can_be_put_aside() {
     })
     .await;
     assert_eq!(bed.dead_letters(&settings).await, [number]);
+}
+
+#[tokio::test]
+async fn a_message_that_two_services_cannot_handle_is_put_aside_by_both() {
+    let (bed, settings) = (Bed::new().await, settings(Retention::Limits));
+    let other = SubscriptionSettings {
+        name: "audit".to_owned(),
+        ..settings.clone()
+    };
+    let ledger = Ledger::new();
+    let (one, partition) = bed
+        .owning(&settings, ledger.handler(|_, _| Act::Poison))
+        .await;
+    let (two, _) = bed.owning(&other, ledger.handler(|_, _| Act::Poison)).await;
+    bed.publish(&settings, &partition, 0..1).await;
+    for service in [&one, &two] {
+        until(SOON, "it is put aside", async || {
+            health(service, &partition).await.dead_lettered == 1
+        })
+        .await;
+    }
+    let letters = bed.dead_letters(&settings).await;
+    for settings in [&settings, &other] {
+        let whose = format!("Divvy-Consumer: {}", settings.consumer(&partition).unwrap());
+        let of = letters.iter().filter(|letter| letter.contains(&whose));
+        assert_eq!(of.count(), 1, "{letters:?}");
+    }
 }
