@@ -30,6 +30,15 @@ pub(super) struct Found {
     pub(super) num_pending: u64,
     #[serde(default)]
     pub(super) num_ack_pending: u64,
+    #[serde(default)]
+    pub(super) ack_floor: AckFloor,
+}
+
+/// Up to where everything was acknowledged.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct AckFloor {
+    pub(super) stream_seq: u64,
 }
 
 /// The settings of a consumer that matter here; times are in nanoseconds.
@@ -47,6 +56,11 @@ pub(super) struct FoundConfig {
     pub(super) inactive_threshold: u64,
     pub(super) headers_only: bool,
     pub(super) backoff: Vec<u64>,
+    /// Limits of a request for messages.
+    pub(super) max_batch: u64,
+    pub(super) max_expires: u64,
+    pub(super) max_bytes: u64,
+    pub(super) priority_groups: Vec<String>,
 }
 
 /// Where a new consumer begins.
@@ -108,7 +122,7 @@ impl Wanted {
     }
 
     /// What to do about what was found; `done` is the sequence up to which
-    /// this process knows everything to be handled.
+    /// everything was acknowledged, as far as this process has heard.
     pub(super) fn judge(
         &self,
         found: Option<&FoundConfig>,
@@ -148,7 +162,9 @@ impl Wanted {
             && found.max_ack_pending == self.max_ack_pending
             && found.inactive_threshold == 0
             && !found.headers_only
-            && found.backoff.is_empty();
+            && found.backoff.is_empty()
+            && (found.max_batch, found.max_expires, found.max_bytes) == (0, 0, 0)
+            && found.priority_groups.is_empty();
         match is_as_wanted {
             true => Repair::Nothing,
             false => Repair::Update,
@@ -204,13 +220,17 @@ mod tests {
     #[test]
     fn every_edit_that_matters_is_undone() {
         type Edit = fn(&mut FoundConfig);
-        let edits: [Edit; 6] = [
+        let edits: [Edit; 10] = [
             |c| c.ack_wait += 1,
             |c| c.max_deliver = 3,
             |c| c.max_ack_pending = 1000,
             |c| c.inactive_threshold = 1,
             |c| c.headers_only = true,
             |c| c.backoff = vec![1],
+            |c| c.max_batch = 1,
+            |c| c.max_expires = 1,
+            |c| c.max_bytes = 1,
+            |c| c.priority_groups = vec!["a".into()],
         ];
         for edit in edits {
             let mut found = made();

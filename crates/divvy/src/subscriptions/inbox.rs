@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
-use super::consumer::nanos;
+use super::consumer::{Wanted, nanos};
 use super::health::Gauges;
 use super::jetstream::JetStream;
 use super::message::Message;
@@ -28,6 +28,7 @@ const SILENT_BEATS: u32 = 3;
 /// The status of a control message.
 mod status {
     pub(super) const HEARTBEAT: u16 = 100;
+    pub(super) const BAD_REQUEST: u16 = 400;
     pub(super) const CONFLICT: u16 = 409;
     pub(super) const NO_RESPONDERS: u16 = 503;
 }
@@ -37,6 +38,10 @@ mod status {
 pub(super) enum Trouble {
     /// The consumer, or its stream, is not there any more.
     Gone(String),
+    /// The consumer does not take requests as they are made here.
+    Refused(String),
+    /// The consumer gave out a message that is not of this partition.
+    Foreign(Box<Message>),
     /// The server does not say that it is there.
     Silent,
     Fault(Fault),
@@ -47,6 +52,8 @@ pub(super) struct Inbox {
     jetstream: Arc<JetStream>,
     /// Where requests go.
     requests: String,
+    /// The partition's subject: no message has another.
+    filter: String,
     /// What the subjects of answers begin with.
     subject: String,
     subscriber: Subscriber,
@@ -63,7 +70,7 @@ pub(super) struct Inbox {
 impl Inbox {
     pub(super) async fn open(
         jetstream: Arc<JetStream>,
-        consumer: &str,
+        wanted: &Wanted,
         batch: u32,
         heartbeat: Duration,
         gauges: Arc<Gauges>,
@@ -73,7 +80,11 @@ impl Inbox {
         let mut connection = jetstream.link.events().report.subscribe();
         connection.mark_unchanged();
         Ok(Self {
-            requests: format!("$JS.API.CONSUMER.MSG.NEXT.{}.{consumer}", jetstream.stream),
+            requests: format!(
+                "$JS.API.CONSUMER.MSG.NEXT.{}.{}",
+                jetstream.stream, wanted.name
+            ),
+            filter: wanted.filter.clone(),
             jetstream,
             subject,
             subscriber,
@@ -174,7 +185,12 @@ impl Inbox {
         let Some(status) = message.status else {
             self.pulls.delivered();
             // One without a position is no message of a stream.
-            return Ok(Message::new(message));
+            return match Message::new(message) {
+                Some(message) if message.subject() != self.filter => {
+                    Err(Trouble::Foreign(Box::new(message)))
+                }
+                message => Ok(message),
+            };
         };
         let number = message.subject.rsplit('.').next();
         let number = number.and_then(|number| number.parse().ok());
@@ -188,6 +204,9 @@ impl Inbox {
         match status {
             status::NO_RESPONDERS => Err(Trouble::Gone("nobody serves the consumer".to_owned())),
             status::CONFLICT if is_gone(words) => gone(),
+            // At once, it would be refused again.
+            status::BAD_REQUEST => Err(Trouble::Refused(words.to_owned())),
+            status::CONFLICT if is_refused(words) => Err(Trouble::Refused(words.to_owned())),
             // An end of the request alone: expired, or its server stops.
             _ => Ok(None),
         }
@@ -202,7 +221,7 @@ impl Inbox {
             return left;
         }
         while let Ok(Some(message)) = timeout_at(deadline, self.subscriber.next()).await {
-            if message.status.is_none() {
+            if message.status.is_none() && message.subject.as_str() == self.filter {
                 left.extend(Message::new(message));
             }
         }
@@ -214,6 +233,11 @@ impl Inbox {
 fn is_gone(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     words.contains("consumer deleted") || words.contains("push based")
+}
+
+/// Whether a conflict is about what was asked for.
+fn is_refused(words: &str) -> bool {
+    words.to_ascii_lowercase().starts_with("exceeded")
 }
 
 #[cfg(test)]
@@ -230,6 +254,7 @@ mod tests {
             "",
         ] {
             assert!(!is_gone(words), "{words}");
+            assert_eq!(is_refused(words), words.starts_with("Exceeded"));
         }
     }
 }

@@ -24,6 +24,18 @@ const ASKING_MAX: usize = 32;
 /// 2.15 take 1000.
 const CONSUMERS_MAX: u32 = 100_000;
 
+/// What belongs to whoever made a consumer, or cannot be changed.
+const KEPT: [&str; 8] = [
+    "deliver_policy",
+    "opt_start_seq",
+    "opt_start_time",
+    "replay_policy",
+    "max_waiting",
+    "num_replicas",
+    "mem_storage",
+    "pause_until",
+];
+
 /// The server, as far as streams and consumers go.
 pub(super) struct JetStream {
     pub(super) link: Link,
@@ -178,9 +190,8 @@ impl JetStream {
     pub(super) async fn update(&self, wanted: &Wanted) -> Result<Found, Fault> {
         let subject = format!("$JS.API.CONSUMER.INFO.{}.{}", self.stream, wanted.name);
         let now: Value = api::call(&self.link, self.deadline(), &subject, &json!({})).await?;
-        // Where it began cannot be changed, and stays as it is.
         let mut config = wanted.config(Begin::All);
-        for field in ["deliver_policy", "opt_start_seq", "opt_start_time"] {
+        for field in KEPT {
             match now["config"].get(field) {
                 Some(value) => config[field] = value.clone(),
                 None => {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use super::acks::Acks;
-use super::consumer::{Begin, Found, Repair, Wanted};
+use super::consumer::{Found, Repair, Wanted};
 use super::dead_letter::{DeadLetter, Origin};
 use super::done::Done;
 use super::health::{Gauges, count};
@@ -19,7 +19,7 @@ use super::in_flight::InFlight;
 use super::inbox::{Inbox, Trouble};
 use super::message::Message;
 use super::policy::{Arrival, Ended, Known, Standing, Verdict};
-use super::settings::Mode;
+use super::settings::{Mode, Retention};
 use super::shared::Shared;
 use super::work::{Means, Work};
 use crate::manager::Grant;
@@ -72,6 +72,10 @@ impl Lane {
                     };
                     match trouble {
                         Trouble::Gone(words) => format!("the consumer is gone: {words}"),
+                        Trouble::Refused(words) => {
+                            format!("the consumer refuses requests: {words}")
+                        }
+                        Trouble::Foreign(message) => self.foreign(&message).await,
                         Trouble::Silent => "the server has gone silent".to_owned(),
                         Trouble::Fault(fault) => fault.to_string(),
                     }
@@ -149,14 +153,7 @@ impl Lane {
         };
         let jetstream = Arc::clone(&shared.jetstream);
         let gauges = Arc::clone(&self.gauges);
-        let opened = Inbox::open(
-            jetstream,
-            &self.wanted.name,
-            batch,
-            shared.heartbeat,
-            gauges,
-        )
-        .await;
+        let opened = Inbox::open(jetstream, &self.wanted, batch, shared.heartbeat, gauges).await;
         opened.map_err(|fault| fault.of_read("an inbox"))
     }
 
@@ -173,10 +170,14 @@ impl Lane {
         let (retention, done) = (self.shared.retention(), self.memory.done.floor());
         let repair = self.wanted.judge(config, retention, done);
         if repair == Repair::Nothing {
-            self.note(found.as_ref());
+            if let Some(found) = &found {
+                self.memory.done.acknowledged(found.ack_floor.stream_seq);
+                self.note(found);
+            }
             return Ok(());
         }
-        let is_first = matches!(repair, Repair::Create(Begin::All));
+        let is_first = matches!(repair, Repair::Create(_)) && self.memory.done.is_empty();
+        let is_new = matches!(repair, Repair::Create(_) | Repair::Replace(_));
         tracing::info!(consumer = name, ?repair, "repairing");
         let repaired = match repair {
             Repair::Nothing => unreachable!("it was looked at above"),
@@ -193,7 +194,10 @@ impl Lane {
             count(&self.gauges.repaired);
             count(&self.shared.metrics.repaired);
         }
-        self.note(Some(&repaired));
+        if is_new {
+            self.memory.done.consumer_is_new();
+        }
+        self.note(&repaired);
         Ok(())
     }
 
@@ -210,11 +214,26 @@ impl Lane {
         Ok(())
     }
 
-    fn note(&self, found: Option<&Found>) {
-        if let Some(found) = found {
-            let lag = found.num_pending + found.num_ack_pending;
-            self.gauges.lag.store(lag, Ordering::Relaxed);
+    fn note(&self, found: &Found) {
+        let lag = found.num_pending + found.num_ack_pending;
+        self.gauges.lag.store(lag, Ordering::Relaxed);
+    }
+
+    /// Lets go of a message that is not of this partition, because somebody has
+    /// edited the consumer; says what happened.
+    async fn foreign(&self, message: &Message) -> String {
+        let jetstream = &self.shared.jetstream;
+        match self.shared.retention() {
+            // Acknowledged, it would be gone for its owner, too. Without its
+            // consumer, it waits for that.
+            Retention::Workqueue => {
+                let _kept = jetstream.delete(&self.wanted.name).await;
+            }
+            Retention::Limits | Retention::Interest => {
+                jetstream.say(message, ACK.to_vec()).await;
+            }
         }
+        format!("the consumer gave out a message of '{}'", message.subject())
     }
 
     /// Takes messages in until nothing more may begin, or something is wrong.
@@ -273,7 +292,8 @@ impl Lane {
             count(&self.shared.metrics.redelivered);
         }
         self.repeat_doubtful().await;
-        let known = match self.memory.done.holds(position) {
+        let mode = self.shared.settings.mode;
+        let known = match self.memory.done.came(mode, position) {
             true => Known::Done,
             false if self.in_hand.contains(&position.sequence) => Known::InHand,
             false => Known::New,

@@ -18,6 +18,8 @@ pub(super) struct Position {
     pub(super) deliveries: u64,
     /// Its sequence in the stream.
     pub(super) sequence: u64,
+    /// How many its consumer had given out with it, repetitions included.
+    pub(super) number: u64,
     /// When it was stored, in nanoseconds since 1970.
     pub(super) stored: u64,
     /// How many follow.
@@ -36,11 +38,10 @@ impl Position {
             _ => return None,
         });
         let mut number = || numbers.next()?.parse().ok();
-        let (deliveries, sequence) = (number()?, number()?);
-        number()?;
         Some(Self {
-            deliveries,
-            sequence,
+            deliveries: number()?,
+            sequence: number()?,
+            number: number()?,
             stored: number()?,
             pending: number()?,
         })
@@ -112,6 +113,7 @@ mod tests {
         let position = Position {
             deliveries: 2,
             sequence: 17,
+            number: 3,
             stored: 1_794_788_063_573_434_177,
             pending: 5,
         };
