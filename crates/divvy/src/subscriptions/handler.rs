@@ -19,7 +19,8 @@ use crate::manager::{Grant, HookError};
 pub trait Handler: Send + Sync + 'static {
     /// Does what a message asks for. It is dropped where it waits when the
     /// grant ends, and when its partition is asked back and `drain_timeout` is
-    /// over. A panic counts as a failure.
+    /// over. A panic counts as a failure. It must not block its thread: while it
+    /// does, nobody can cut it off or tell the server that it goes on.
     async fn handle(
         &self,
         message: &Message,
@@ -37,8 +38,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// It may work next time: the message comes again after a delay, up to
-    /// `max_deliver` times.
+    /// It may work next time: the message comes again after a delay, unless it
+    /// was given out `max_deliver` times.
     pub fn retry(cause: impl Into<HookError>) -> Self {
         Self {
             is_final: false,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_nats::{Client, HeaderMap, Subject};
 use divvy_core::store::StoreError;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -23,6 +24,9 @@ const ASKING_MAX: usize = 32;
 /// Consumers that a stream takes which is made here. Without a word, servers of
 /// 2.15 take 1000.
 const CONSUMERS_MAX: u32 = 100_000;
+
+/// Subjects of a stream that an error names.
+const SUBJECTS_TOLD: usize = 5;
 
 /// What belongs to whoever made a consumer, or cannot be changed.
 const KEPT: [&str; 8] = [
@@ -57,6 +61,36 @@ pub(super) struct StreamInfo {
 #[derive(Debug, Deserialize)]
 pub(super) struct StreamConfig {
     pub(super) retention: Retention,
+    #[serde(default)]
+    subjects: Vec<String>,
+    /// With these, messages come under other subjects than the stream's.
+    mirror: Option<IgnoredAny>,
+    sources: Option<IgnoredAny>,
+    subject_transform: Option<IgnoredAny>,
+}
+
+impl StreamConfig {
+    /// Whether messages of this subject may be there.
+    fn takes(&self, subject: &str) -> bool {
+        let is_fed_otherwise =
+            self.mirror.is_some() || self.sources.is_some() || self.subject_transform.is_some();
+        is_fed_otherwise || self.subjects.iter().any(|own| matches(own, subject))
+    }
+}
+
+/// Whether a subject is one of those that a pattern is for.
+fn matches(pattern: &str, subject: &str) -> bool {
+    let mut tokens = subject.split('.');
+    for part in pattern.split('.') {
+        match (part, tokens.next()) {
+            (_, None) => return false,
+            (">", Some(_)) => return true,
+            ("*", Some(_)) => {}
+            (part, Some(token)) if part == token => {}
+            _ => return false,
+        }
+    }
+    tokens.next().is_none()
 }
 
 impl JetStream {
@@ -112,6 +146,27 @@ impl JetStream {
             ))),
             None => Ok(info),
         }
+    }
+
+    /// Refuses a stream to which nothing of this subject can come: it would be
+    /// waited for in silence.
+    pub(super) fn check_subject(&self, info: &StreamInfo, subject: &str) -> Result<(), StoreError> {
+        if info.config.takes(subject) {
+            return Ok(());
+        }
+        let subjects = &info.config.subjects;
+        let more = if subjects.len() > SUBJECTS_TOLD {
+            ", ..."
+        } else {
+            ""
+        };
+        let told: Vec<_> = subjects.iter().take(SUBJECTS_TOLD).cloned().collect();
+        Err(StoreError::unfit(format_args!(
+            "stream '{}' takes no messages of '{subject}', only of {}{more}: correct its subjects, \
+             or the prefix and template",
+            self.stream,
+            told.join(", ")
+        )))
     }
 
     /// The stream of dead letters, made if it is missing.
@@ -291,6 +346,27 @@ impl JetStream {
         match ack.seq {
             0 => Err(Fault::Garbled("an acknowledgement without a sequence")),
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns_are_for_the_subjects_that_servers_say() {
+        for (pattern, subject, is_for) in [
+            ("work.>", "work.p.0", true),
+            ("work.>", "work", false),
+            ("work.*.0", "work.p.0", true),
+            ("work.*.0", "work.p.1", false),
+            ("work.*", "work.p.0", false),
+            (">", "work", true),
+            ("work.p.0", "work.p.0", true),
+            ("work.p.0.x", "work.p.0", false),
+        ] {
+            assert_eq!(matches(pattern, subject), is_for, "{pattern} {subject}");
         }
     }
 }

@@ -165,6 +165,7 @@ impl Lane {
         let found = found.map_err(|fault| jetstream.explained(fault, &name))?;
         if found.is_none() {
             self.look_at_stream().await?;
+            self.shared.check_subject(&self.wanted.filter)?;
         }
         let config = found.as_ref().map(|found| &found.config);
         let (retention, done) = (self.shared.retention(), self.memory.done.floor());

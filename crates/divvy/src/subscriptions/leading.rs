@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use divvy_core::Partitions;
+use divvy_core::store::{StoreError, StoreErrorKind};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -62,19 +63,42 @@ pub(super) async fn ensure(
             missing.push(wanted);
         }
     }
+    if !missing.is_empty() {
+        shared.look_at_stream().await?;
+    }
+    for wanted in &missing {
+        shared.check_subject(&wanted.filter)?;
+    }
     let count = missing.len();
     let mut making = JoinSet::new();
     for wanted in missing {
         let shared = Arc::clone(shared);
-        making.spawn(async move {
-            let made = shared.jetstream.create(&wanted, Begin::All).await;
-            made.map_err(|fault| shared.jetstream.explained(fault, &wanted.name))
-        });
+        making.spawn(async move { make(&shared, &wanted).await });
     }
     while let Some(made) = making.join_next().await {
         made.expect("making a consumer does not panic")?;
     }
     Ok(count)
+}
+
+/// Makes a consumer. Among thousands, one or another may have to be tried again;
+/// one that was made without an answer is found as it is.
+async fn make(shared: &Shared, wanted: &Wanted) -> Result<(), StoreError> {
+    let mut failures = 0;
+    loop {
+        let made = shared.jetstream.create(wanted, Begin::All).await;
+        match made.map_err(|fault| shared.jetstream.explained(fault, &wanted.name)) {
+            Err(error)
+                if error.kind() == StoreErrorKind::Unavailable
+                    && failures < shared.settings.max_retries =>
+            {
+                tracing::debug!(%error, "tried again");
+                tokio::time::sleep(shared.settings.retry().delay(failures)).await;
+                failures += 1;
+            }
+            made => return made.map(|_found| ()),
+        }
+    }
 }
 
 /// Deletes what belongs to no partition any more.

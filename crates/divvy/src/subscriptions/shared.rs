@@ -71,6 +71,11 @@ impl Shared {
         Ok(created)
     }
 
+    /// Refuses a subject that the stream does not take, as seen last.
+    pub(super) fn check_subject(&self, subject: &str) -> Result<(), StoreError> {
+        self.jetstream.check_subject(&self.known(), subject)
+    }
+
     /// How long until a consumer is looked at again.
     pub(super) fn reconcile_delay(&self) -> Duration {
         let early = JITTER * fastrand::f64();

@@ -133,6 +133,28 @@ async fn a_stream_that_is_full_of_consumers_is_told_with_what_to_do() {
     );
 }
 
+#[tokio::test]
+async fn a_stream_that_takes_no_messages_of_the_partition_is_told() {
+    let (bed, settings) = (Bed::new().await, settings(Retention::Limits));
+    let config = json!({"name": "orders", "subjects": ["wrok.>", "work.q.>"]});
+    bed.api("STREAM.CREATE.orders", config).await;
+    let ledger = Ledger::new();
+    let (subscriptions, partition) = bed.owning(&settings, ledger.handler(|_, _| Act::Do)).await;
+    let told = subscriptions.ensure(&shards(1)).await.unwrap_err();
+    let rule =
+        "stream 'orders' takes no messages of 'work.p.0.completed', only of wrok.>, work.q.>";
+    assert!(told.to_string().contains(rule), "{told}");
+    until(SOON, "that is told", async || {
+        let told = health(&subscriptions, &partition).await.last_error;
+        told.is_some_and(|told| told.contains(rule))
+    })
+    .await;
+    let config = json!({"name": "orders", "subjects": ["work.*.*.completed"]});
+    bed.api("STREAM.UPDATE.orders", config).await;
+    bed.publish(&settings, &partition, 0..1).await;
+    ledger.until_done(1).await;
+}
+
 /// The subjects that the guide names: what a worker has to be allowed.
 fn least_privilege() -> String {
     let guide = include_str!("../../../../docs/operating.md");
