@@ -122,6 +122,8 @@ pub struct Member {
     /// The name was renewed while this worker waited for it: by another, unless
     /// by a heartbeat of its own.
     is_name_contested: bool,
+    /// When the name was last asked for.
+    name_asked: Moment,
     groups: Groups,
     roster: Roster,
     /// The live workers have been read at least once.
@@ -168,6 +170,7 @@ impl Member {
             incarnation: None,
             session: Session::None,
             is_name_contested: false,
+            name_asked: now,
             groups,
             roster: Roster::default(),
             is_roster_known: false,

@@ -276,9 +276,11 @@ impl Member {
                 unit.doubt = None;
                 unit.seen = match std::mem::replace(&mut unit.seen, Seen::Unknown) {
                     Seen::Free { since, lapsed } => Seen::Free { since, lapsed },
-                    Seen::Held { by, until, .. } => Seen::Free {
+                    // Clocks differ: what was late has run out, even if it is a
+                    // little before its time.
+                    Seen::Held { by, until, is_late } => Seen::Free {
                         since: now,
-                        lapsed: (until <= now).then_some(by),
+                        lapsed: (is_late || until <= now).then_some(by),
                     },
                     Seen::Unknown => Seen::Free {
                         since: now,

@@ -47,6 +47,7 @@ impl Member {
     }
 
     fn ask_for_name(&mut self, session: Nonce) {
+        self.name_asked = self.now;
         let ttl = self.setup.settings.lease_ttl;
         let timeout = self.setup.settings.operation_timeout;
         let operation = Operation::OpenSession { session, ttl };
@@ -77,7 +78,9 @@ impl Member {
                 let until = self.now + left;
                 // Clocks differ by less than this, and a renewal adds more.
                 let slack = self.setup.settings.lease_ttl / 10;
-                if taken_until.is_some_and(|known| until > known + slack) {
+                // The answer may have taken long: it was so when it was asked.
+                let least = self.name_asked + left;
+                if taken_until.is_some_and(|known| least > known + slack) {
                     // By this session itself, perhaps, whose wish was granted
                     // and not answered: a heartbeat tells.
                     self.is_name_contested = true;
