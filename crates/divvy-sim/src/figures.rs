@@ -1,6 +1,8 @@
 //! How long things take, in the time of the world: what the machine promises,
 //! whatever it runs on.
 
+pub mod lease;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -177,7 +179,8 @@ pub struct Peace {
     pub lasted: Duration,
     /// Things that happened.
     pub events: u64,
-    /// Roots that changed who holds what.
+    /// Roots that changed who holds what; in lease mode, partitions that were
+    /// started.
     pub moves: usize,
 }
 

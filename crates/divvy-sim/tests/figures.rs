@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use divvy_sim::figures::{Victim, failover, peace, planned_move, rolling_restart};
+use divvy_sim::figures::lease::{Going, cold_start, handed_on};
+use divvy_sim::figures::{self, Victim, failover, peace, planned_move, rolling_restart};
 
 const WORLDS: u64 = 100;
 
@@ -41,5 +42,35 @@ fn a_rolling_restart_of_a_hundred_workers_moves_nothing() {
 #[test]
 fn nothing_moves_in_a_day_of_peace() {
     let peace = peace(Duration::from_secs(24 * 3600)).unwrap();
+    assert_eq!(peace.moves, 0);
+}
+
+#[test]
+fn leases_of_a_killed_worker_run_elsewhere_within_a_lease_and_a_second() {
+    let spread = handed_on(Going::Killed, WORLDS).unwrap();
+    let most = spread.quantile(1.0);
+    assert!(most < Duration::from_secs(11), "{most:?}");
+}
+
+#[test]
+fn leases_of_a_worker_that_stops_run_elsewhere_within_two_seconds() {
+    let spread = handed_on(Going::Asked, WORLDS).unwrap();
+    let most = spread.quantile(1.0);
+    assert!(most < Duration::from_secs(2), "{most:?}");
+}
+
+#[test]
+fn all_leases_are_taken_within_two_seconds_of_a_cold_start() {
+    for (members, partitions, worlds) in [(3, 24, WORLDS), (1, 2048, 3), (10, 2048, 3)] {
+        let most = cold_start(members, partitions, worlds)
+            .unwrap()
+            .quantile(1.0);
+        assert!(most < Duration::from_secs(2), "{members}: {most:?}");
+    }
+}
+
+#[test]
+fn no_lease_moves_in_a_day_of_peace() {
+    let peace = figures::lease::peace(Duration::from_secs(24 * 3600)).unwrap();
     assert_eq!(peace.moves, 0);
 }

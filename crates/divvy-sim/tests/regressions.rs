@@ -5,9 +5,14 @@ use divvy_sim::{Mode, Trial};
 
 #[track_caller]
 fn holds(seed: u64, without: &[usize]) {
+    holds_in(Mode::Leader, seed, without);
+}
+
+#[track_caller]
+fn holds_in(mode: Mode, seed: u64, without: &[usize]) {
     let trial = Trial {
         without: without.iter().copied().collect(),
-        ..Trial::of_seed(Mode::Leader, seed)
+        ..Trial::of_seed(mode, seed)
     };
     let broken = trial.run(false).broken;
     assert!(broken.is_none(), "{}: {}", trial.command(), broken.unwrap());

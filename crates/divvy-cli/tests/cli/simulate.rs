@@ -27,6 +27,37 @@ fn a_seed_traces_the_same_bytes_twice() {
 }
 
 #[test]
+fn lease_mode_has_the_same_flags_and_a_trace_of_its_own() {
+    let result = divvy("simulate --mode lease --seeds 10 --json").json();
+    assert_eq!(result["seeds"], 10);
+    assert_eq!(result["violations"], 0);
+    assert!(result["grants"].as_u64().unwrap() > 10);
+    assert!(result["faults"]["eviction"].as_u64().is_some());
+    assert!(result["faults"].get("crash_of_leader").is_none());
+    let first = divvy("simulate --mode lease --seed 7 --trace").done();
+    assert!(first.lines().count() > 100);
+    let second = divvy("simulate --mode lease --seed 7 --trace").done();
+    assert_eq!(second, first);
+    let run = divvy("simulate --mode lease --seed 0 --defect no-drift");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stdout.contains("  divvy simulate --mode lease --seed 0"));
+    assert!(run.stdout.contains("--defect no-drift --trace"));
+}
+
+#[test]
+fn a_run_of_one_mode_does_not_go_on_in_the_other() {
+    let scratch = Scratch::new();
+    let run = |mode| {
+        let args = ["simulate", "--mode", mode, "--seeds", "4", "--resume", "run.json"];
+        scratch.run(args)
+    };
+    assert_eq!(run("lease").code, 0);
+    let told = run("leader");
+    assert_eq!(told.code, 1);
+    assert!(told.stderr.contains("mode lease"), "{}", told.stderr);
+}
+
+#[test]
 fn a_planted_mistake_is_told_with_the_command_that_shows_it_again() {
     let line = "simulate --mode leader --seed 0 --defect version-reused";
     let run = divvy(line);
@@ -91,6 +122,10 @@ fn values_out_of_bounds_are_wrong_usage() {
         (
             "simulate --seed 1 --defect none",
             "divvy: defect 'none': is not",
+        ),
+        (
+            "simulate --mode lease --seed 1 --defect version-reused",
+            "divvy: defect 'version-reused': is not",
         ),
     ] {
         let run = divvy(line);

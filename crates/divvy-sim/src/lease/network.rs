@@ -309,7 +309,12 @@ impl LeaseWorld {
         current: bool,
     ) -> Result<(), Broken> {
         let worker = self.processes[request.member].worker.clone();
-        let who = (request.member, request.generation);
+        // What was given up and keeps a name all the same is nobody's.
+        let generation = match request.unanswered {
+            true => u32::MAX,
+            false => request.generation,
+        };
+        let who = (request.member, generation);
         let named = self.named.entry(worker.clone()).or_default();
         named.insert(who, self.now);
         if !current {

@@ -177,15 +177,21 @@ impl LeaseWorld {
     }
 
     /// Whether a member has more than it may have, though another has room:
-    /// limits can be lowered, and what nobody else can have stays.
+    /// limits can be lowered, and what nobody else can have stays. Where some
+    /// keep what others should have, not all that is free can be had.
     fn is_crowded(&self, member: usize, group: usize) -> bool {
         let loads = self.loads(member, group);
         let over = |(owned, most): (usize, Option<usize>)| most.is_some_and(|most| owned > most);
         let others = (0..self.processes.len()).filter(|&other| other != member);
+        let minimum = self
+            .profile
+            .places
+            .iter()
+            .any(|plan| plan.min_partitions > 0);
         self.profile.settings.shedding
+            && !minimum
             && loads.into_iter().any(over)
             && loads[1].0 > 0
-            && loads[0].0 > self.profile.plan_of(member).min_partitions as usize
             && others.into_iter().any(|other| self.has_room(other, group))
     }
 

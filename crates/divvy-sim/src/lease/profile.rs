@@ -219,7 +219,9 @@ impl LeaseProfile {
         let any = |is_one: fn(&LeaseFaultKind) -> bool| {
             self.faults.iter().any(|fault| is_one(&fault.kind))
         };
-        let mut after = expiry + self.set_back() + self.latency.1 * 100;
+        // And nobody has looked since before all that.
+        let looked = self.reconcile_at_most() * 2;
+        let mut after = expiry + looked + self.set_back() + self.latency.1 * 100;
         if any(|kind| matches!(kind, LeaseFaultKind::Weather(weather) if weather.late > 0.0)) {
             after += settings.operation_timeout + settings.lease_ttl * 2 + expiry;
         }

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use divvy_sim::Broken;
-use divvy_sim::figures::{self, Spread, Victim};
+use divvy_sim::figures::lease::{self, Going};
+use divvy_sim::figures::{self, Peace, Spread, Victim};
+use divvy_sim::{Broken, Mode};
 use serde::Serialize;
 
-use super::write_json;
+use super::{mode, write_json};
 use crate::args::SimulateArgs;
 use crate::failure::Failure;
 use crate::spinner::Spinner;
@@ -20,8 +21,14 @@ use crate::terminal::Terminal;
 const WORLDS: u64 = 300;
 /// The bound of hand-overs after a crash with the preset `fast`.
 const FAILOVER_MAX: Duration = Duration::from_millis(900);
+/// Worlds behind the spread of a large cluster.
+const WORLDS_LARGE: u64 = 5;
 /// Simulated hours of five members, default timings, within a second.
 const SPEED_MIN: f64 = 5.0;
+/// The same in lease mode, where all leases are renewed all the time.
+const SPEED_MIN_LEASES: f64 = 5.0;
+/// How long peace lasts.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// A figure with its bound.
 #[derive(Serialize)]
@@ -34,7 +41,10 @@ struct Figure {
 
 pub(super) fn run(args: &SimulateArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let spinner = Spinner::start("measuring");
-    let measured = measure();
+    let measured = match mode(args) {
+        Mode::Leader => measure(),
+        Mode::Lease => measure_leases(),
+    };
     drop(spinner);
     let figures = measured.map_err(|broken| Failure::Failed(anyhow!("{broken}")))?;
     if args.json {
@@ -70,8 +80,8 @@ fn measure() -> Result<Vec<Figure>, Broken> {
     let planned_max = planned.round_trip * 4 + planned.hook;
     let rolling = figures::rolling_restart(100, 300)?;
     let start = Instant::now();
-    let peace = figures::peace(Duration::from_secs(24 * 3600))?;
-    let speed = peace.lasted.as_secs_f64() / 3600.0 / start.elapsed().as_secs_f64();
+    let peace = figures::peace(DAY)?;
+    let speed = speed_of(&peace, start);
     Ok(vec![
         timed("crash of a worker, fast", &worker, FAILOVER_MAX),
         timed("crash of the leader, fast", &leader, FAILOVER_MAX),
@@ -86,19 +96,50 @@ fn measure() -> Result<Vec<Figure>, Broken> {
             bound: "0 moved, 0 idle".to_owned(),
             holds: rolling.moved == 0 && rolling.idle == 0,
         },
-        Figure {
-            figure: "24 h of peace, 5 members, default",
-            measured: format!("{} moves", peace.moves),
-            bound: "0 moves".to_owned(),
-            holds: peace.moves == 0,
-        },
-        Figure {
-            figure: "speed of the same, one thread",
-            measured: format!("{speed:.1} cluster-hours/s"),
-            bound: format!("{SPEED_MIN} cluster-hours/s"),
-            holds: speed >= SPEED_MIN,
-        },
+        peaceful(&peace),
+        fast(speed, SPEED_MIN),
     ])
+}
+
+fn measure_leases() -> Result<Vec<Figure>, Broken> {
+    let killed = lease::handed_on(Going::Killed, WORLDS)?;
+    let asked = lease::handed_on(Going::Asked, WORLDS)?;
+    let few = lease::cold_start(3, 24, WORLDS)?;
+    let many = lease::cold_start(10, 2048, WORLDS_LARGE)?;
+    let start = Instant::now();
+    let peace = lease::peace(DAY)?;
+    let speed = speed_of(&peace, start);
+    let seconds = Duration::from_secs;
+    Ok(vec![
+        timed("a worker is killed, default", &killed, seconds(11)),
+        timed("a worker stops, default", &asked, seconds(2)),
+        timed("cold start, 24 partitions, 3 workers", &few, seconds(2)),
+        timed("cold start, 2048 partitions, 10 workers", &many, seconds(5)),
+        peaceful(&peace),
+        fast(speed, SPEED_MIN_LEASES),
+    ])
+}
+
+fn speed_of(peace: &Peace, start: Instant) -> f64 {
+    peace.lasted.as_secs_f64() / 3600.0 / start.elapsed().as_secs_f64()
+}
+
+fn peaceful(peace: &Peace) -> Figure {
+    Figure {
+        figure: "24 h of peace, 5 members, default",
+        measured: format!("{} moves", peace.moves),
+        bound: "0 moves".to_owned(),
+        holds: peace.moves == 0,
+    }
+}
+
+fn fast(speed: f64, least: f64) -> Figure {
+    Figure {
+        figure: "speed of the same, one thread",
+        measured: format!("{speed:.1} cluster-hours/s"),
+        bound: format!("{least} cluster-hours/s"),
+        holds: speed >= least,
+    }
 }
 
 fn timed(figure: &'static str, spread: &Spread, most: Duration) -> Figure {
