@@ -40,7 +40,10 @@ fn lease_mode_has_the_same_flags_and_a_trace_of_its_own() {
     assert_eq!(second, first);
     let run = divvy("simulate --mode lease --seed 0 --defect no-drift");
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stdout.contains("  divvy simulate --mode lease --seed 0"));
+    assert!(
+        run.stdout
+            .contains("  divvy simulate --mode lease --seed 0")
+    );
     assert!(run.stdout.contains("--defect no-drift --trace"));
 }
 
@@ -48,7 +51,9 @@ fn lease_mode_has_the_same_flags_and_a_trace_of_its_own() {
 fn a_run_of_one_mode_does_not_go_on_in_the_other() {
     let scratch = Scratch::new();
     let run = |mode| {
-        let args = ["simulate", "--mode", mode, "--seeds", "4", "--resume", "run.json"];
+        let args = [
+            "simulate", "--mode", mode, "--seeds", "4", "--resume", "run.json",
+        ];
         scratch.run(args)
     };
     assert_eq!(run("lease").code, 0);
