@@ -38,13 +38,15 @@ pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), 
                 let group = group.with_max_per_worker(*max_per_worker);
                 let store = open(at).await?;
                 let set = store.set_group(group.name(), &group.to_json()).await;
-                set.map_err(refused)
+                set.map_err(refused)?;
+                let (name, units) = (group.name(), group.partitions());
+                writeln!(out, "{name} has {units} units").map_err(Failure::output)
             }
             WorkloadCommand::Remove { name, at } => {
                 let name = LeaseName::new("workload", name).map_err(divvy::Error::from)?;
                 let removed = open(at).await?.remove_group(&name).await;
                 match removed.map_err(refused)? {
-                    true => Ok(()),
+                    true => writeln!(out, "{name} is removed").map_err(Failure::output),
                     false => Err(Failure::Failed(anyhow!("there is no workload '{name}'"))),
                 }
             }
