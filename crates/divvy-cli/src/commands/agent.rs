@@ -214,7 +214,9 @@ fn settings(args: &AgentArgs) -> Result<ControllerSettings, Failure> {
         Some("dynamic") => settings.dynamic = true,
         Some(text) => settings.groups = workloads(text)?,
     }
+    // What --grace allows is neither told as overdue nor cut short.
     settings.lease.stop_deadline = settings.lease.stop_deadline.max(args.grace * 2);
+    settings.lease.shutdown_timeout = settings.lease.shutdown_timeout.max(args.grace * 2);
     settings
         .check()
         .map_err(|error| Failure::Usage(error.to_string()))?;

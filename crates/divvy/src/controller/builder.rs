@@ -129,12 +129,13 @@ impl ControllerBuilder {
             factory: self.factory,
             settings: self.settings,
             worker,
+            events: Events {
+                listener: self.events,
+                status: Arc::clone(&status),
+            },
             status,
             wishes,
             runtime: Handle::current(),
-            events: Events {
-                listener: self.events,
-            },
         };
         let (controller, started) = begin(orders)?;
         match started.await {

@@ -1,11 +1,15 @@
 //! What happens in a controller, as it happens: for logs, command lines and
 //! tests.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use divvy_core::Moment;
 use divvy_core::lease::{StopReason, TenureId};
 use divvy_core::store::{LeaseKey, Token};
 use tokio::sync::mpsc;
 
+use super::status::Status;
 use crate::store::clock::boottime;
 
 /// Something that happened.
@@ -82,6 +86,8 @@ pub enum ControllerEventKind {
 #[derive(Debug, Clone)]
 pub(super) struct Events {
     pub(super) listener: Option<mpsc::Sender<ControllerEvent>>,
+    /// Where what is lost is counted.
+    pub(super) status: Arc<Status>,
 }
 
 impl Events {
@@ -91,7 +97,10 @@ impl Events {
                 at: boottime(),
                 kind: kind(),
             };
-            let _full = listener.try_send(event);
+            if listener.try_send(event).is_err() {
+                let lost = &self.status.metrics.events_lost;
+                lost.fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use divvy::controller::{Controller, ControllerError};
 use divvy::lease::StopReason;
 use divvy_testbed::until;
 
-use crate::bed::{SOON, on_every_store, settings, settled};
+use crate::bed::{Bed, SOON, on_every_store, settings, settled};
 use crate::ledger::Ledger;
 
 #[test]
@@ -91,4 +91,26 @@ fn an_unhealthy_worker_hands_on_and_weights_shift_the_shares() {
         one.stop().await.unwrap();
         two.stop().await.unwrap();
     });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_that_nobody_takes_are_counted() {
+    let (bed, ledger) = (Bed::memory(), Ledger::new());
+    let (sender, _unread) = tokio::sync::mpsc::channel(1);
+    let one = Controller::builder(bed.store(), ledger.factory("one"))
+        .settings(settings(4))
+        .worker("one")
+        .events(sender)
+        .start()
+        .await
+        .unwrap();
+    until(SOON, "all but one event is lost", async || {
+        let page = one.render_metrics();
+        let lost = page
+            .lines()
+            .find(|line| line.starts_with("divvy_lease_events_lost_total"));
+        lost.is_some_and(|line| !line.ends_with(" 0"))
+    })
+    .await;
+    one.stop().await.unwrap();
 }
