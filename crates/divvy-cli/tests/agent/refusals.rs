@@ -78,7 +78,9 @@ fn a_bad_field_of_a_file_is_named() {
             "renew_interval '1s'",
         ),
         ("lease_tll: 1s\n", 1, "lease_tll"),
-        ("lease_ttl: soon\n", 1, "soon"),
+        ("lease_ttl: soon\n", 1, "field 'lease_ttl'"),
+        ("workloads: {demo: none}\n", 1, "field 'workloads.demo'"),
+        ("[1s, 2s]\n", 1, "not a list"),
     ] {
         std::fs::write(&config, text).unwrap();
         let path = config.to_str().unwrap();

@@ -10,7 +10,13 @@ use divvy_core::{Error, Invalid};
 use serde::{Deserialize, Serialize};
 
 use self::document::Document;
+use crate::manager::settings::form::Form;
 
+/// How they are written in files.
+const FORM: Form = Form {
+    nested: &["workloads"],
+    whole: &[],
+};
 /// Consumers that start or stop at once, at most.
 const HOOK_CONCURRENCY_MAX: usize = 10_000;
 
@@ -75,17 +81,14 @@ impl ControllerSettings {
 
     /// Reads settings, and checks their fields.
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        // A list would be taken for the fields in their order.
-        if text.trim_start().starts_with('[') {
-            let rule = "must be a JSON object, such as {\"workloads\": {\"orders\": 8}}";
-            return Err(Invalid::new("settings", text, rule).into());
-        }
-        serde_json::from_str(text).map_err(|error| unreadable(&error))
+        let read: Document = FORM.read_json(text)?;
+        Ok(Self::try_from(read)?)
     }
 
     /// Reads settings, and checks their fields.
     pub fn from_yaml(text: &str) -> Result<Self, Error> {
-        serde_saphyr::from_str(text).map_err(|error| unreadable(&error))
+        let read: Document = FORM.read_yaml(text)?;
+        Ok(Self::try_from(read)?)
     }
 
     /// Whether all values are inside their bounds and fit together.
@@ -119,13 +122,6 @@ impl ControllerSettings {
             return Err(Invalid::new("startup_timeout", value, rule));
         }
         Ok(())
-    }
-}
-
-fn unreadable(error: &dyn std::fmt::Display) -> Error {
-    Error::Document {
-        document: "settings",
-        message: error.to_string(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Settings of a manager, as a file holds them.
 
-mod blame;
 mod document;
+pub(crate) mod form;
 pub(crate) mod span;
 
 use divvy_core::leader::{LeaderSettings, SelfDescription, Shutdown};
@@ -10,16 +10,19 @@ use divvy_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::blame::{check_shape, unreadable};
 use self::document::Document;
+use self::form::Form;
 pub use self::span::parse_span;
 use super::retry::Retry;
 use super::source::StaticSource;
 
 /// Most hooks that may run at once.
 const HOOK_CONCURRENCY_MAX: usize = 1024;
-/// Largest settings file, in bytes.
-const SETTINGS_BYTES_MAX: usize = 1 << 20;
+/// How they are written in files.
+const FORM: Form = Form {
+    nested: &["assignment", "retry", "strategy"],
+    whole: &["strategy"],
+};
 
 /// Settings of a manager. In JSON and YAML every field is optional, times are
 /// texts such as `30s` or `1m30s`, and an unknown field is an error:
@@ -107,21 +110,13 @@ impl Settings {
 
     /// Reads settings, and checks them.
     pub fn from_json(text: &str) -> Result<Self, Error> {
-        check_size(text)?;
-        let shape = serde_json::from_str(text).ok();
-        check_shape(shape.as_ref())?;
-        let read: Document =
-            serde_json::from_str(text).map_err(|error| unreadable(&error, shape.as_ref()))?;
+        let read: Document = FORM.read_json(text)?;
         Ok(Self::try_from(read)?)
     }
 
     /// Reads settings, and checks them.
     pub fn from_yaml(text: &str) -> Result<Self, Error> {
-        check_size(text)?;
-        let shape = serde_saphyr::from_str(text).ok();
-        check_shape(shape.as_ref())?;
-        let read: Document =
-            serde_saphyr::from_str(text).map_err(|error| unreadable(&error, shape.as_ref()))?;
+        let read: Document = FORM.read_yaml(text)?;
         Ok(Self::try_from(read)?)
     }
 
@@ -196,14 +191,6 @@ fn check_instance(instance: &str) -> Result<(), Error> {
     if !is_short || instance.contains(char::is_control) {
         let rule = format!("must have 1..={WORKER_NAME_BYTES_MAX} bytes and no control characters");
         return Err(Invalid::new("instance", instance, rule).into());
-    }
-    Ok(())
-}
-
-fn check_size(text: &str) -> Result<(), Invalid> {
-    if text.len() > SETTINGS_BYTES_MAX {
-        let rule = format!("must be at most {SETTINGS_BYTES_MAX}");
-        return Err(Invalid::new("settings bytes", text.len(), rule));
     }
     Ok(())
 }
