@@ -8,11 +8,11 @@
 
 mod action;
 mod codec;
-mod control;
 mod defect;
 mod event;
+mod keys;
 mod member;
-mod moves;
+mod move_log;
 mod record;
 mod retries;
 mod settings;
@@ -22,12 +22,11 @@ pub use codec::{
     AssembleError, Committed, EncodedRoot, INSTANCE_BYTES_MAX, ROOT_BYTES_MAX, RootHead,
     STOPPING_MAX, UNABLE_MAX, chunk_version, encode_root,
 };
-pub use control::{CONTROL_BYTES_MAX, Control};
 #[doc(hidden)]
 pub use defect::Defect;
 pub use event::{Clock, Event, HookEnd, Reply, SelfDescription};
+pub use keys::Keys;
 pub use member::{Member, MemberSetup};
-pub use moves::{MOVES_BYTES_MAX, MOVES_MAX, MoveEntry};
 pub use record::{
     EPOCH_MAX, Holding, LeaderRecord, Life, Lifecycle, Root, SessionEntry, SessionId, Shutdown,
     State, VERSION_NUMBER_MAX, Version, WorkerRecord,

@@ -46,6 +46,7 @@
 //!   all cores.
 
 mod assignment;
+mod control;
 mod error;
 mod explain;
 pub mod hash;
@@ -54,6 +55,7 @@ pub mod leader;
 pub mod lease;
 mod logarithm;
 mod moment;
+mod moves;
 mod name;
 mod partition;
 pub mod plan;
@@ -67,6 +69,7 @@ mod worker;
 pub use assignment::{
     ASSIGNMENT_FORMAT, Assignment, AssignmentDocument, Balance, Move, Moves, WorkerLoad,
 };
+pub use control::{CONTROL_BYTES_MAX, Control};
 pub use error::{Error, Invalid};
 pub use explain::{Explanation, Ranked};
 pub use key::{
@@ -74,6 +77,7 @@ pub use key::{
     KeySpace,
 };
 pub use moment::Moment;
+pub use moves::{Considered, MOVE_BYTES_MAX, MOVES_BYTES_MAX, MOVES_MAX, MoveEntry};
 pub use partition::{
     PARTITION_WEIGHT_DEFAULT, PARTITIONS_BYTES_MAX, PARTITIONS_MAX, Partition, Partitions,
     SEGMENT_BYTES_MAX, SEGMENTS_MAX,

@@ -16,6 +16,7 @@ mod key;
 mod key_value_table;
 mod lease;
 mod lease_table;
+mod move_log;
 
 pub use chunk::{CHUNK_BYTES_MAX, CHUNKS_MAX, ChunkManifest};
 pub use error::{StoreError, StoreErrorKind};
@@ -27,6 +28,7 @@ pub use lease::{
     Nonce, SessionStart, Tenure, Token, WorkerId, WorkerInfo,
 };
 pub use lease_table::{LeaseTable, StoreTime};
+pub use move_log::{MOVES_PER_CALL_MAX, check_moves, with_moves};
 
 use std::sync::Arc;
 

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::Cluster;
-use divvy_core::leader::{
-    Event, LeaderSettings, Lifecycle, MoveEntry, SelfDescription, Shutdown, State,
-};
+use divvy_core::leader::{Event, LeaderSettings, Lifecycle, SelfDescription, Shutdown, State};
 use divvy_core::store::{Change, Key};
 use divvy_core::{
-    Assignment, Balanced, Error, Health, Partitions, Strategy, WeightedConsistentHash, Workers,
+    Assignment, Balanced, Error, Health, MoveEntry, Partitions, Strategy, WeightedConsistentHash,
+    Workers,
 };
 
 fn fast() -> LeaderSettings {
@@ -332,7 +331,7 @@ fn the_log_tells_joins_crashes_returns_and_first_placements_apart() {
     assert!(
         joined
             .iter()
-            .all(|entry| entry.to == newcomer && entry.from.is_some())
+            .all(|entry| entry.to.as_deref() == Some(&*newcomer) && entry.from.is_some())
     );
     let within = Duration::from_secs(5);
     let known = moves(&cluster).len();

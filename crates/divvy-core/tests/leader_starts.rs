@@ -191,7 +191,7 @@ fn a_pin_to_a_worker_that_cannot_start_it_waits() {
         .worker_id()
         .expect("it runs")
         .to_owned();
-    let mut control = divvy_core::leader::Control::default();
+    let mut control = divvy_core::Control::default();
     control.pinned.insert(name.clone(), id);
     let key = divvy_core::store::Key::new(["ctl"]).expect("a key");
     cluster.write(&key, &control.encode());

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use cluster::Cluster;
 use divvy_core::leader::{
-    Control, Event, LeaderSettings, MoveEntry, Overdue, SelfDescription, SessionId, Shutdown,
-    WorkerRecord,
+    Event, LeaderSettings, Overdue, SelfDescription, SessionId, Shutdown, WorkerRecord,
 };
 use divvy_core::store::{Change, Entry, Key, Prefix};
-use divvy_core::{Assignment, Balanced, Error, Health, Partitions, Strategy, Workers};
+use divvy_core::{
+    Assignment, Balanced, Control, Error, Health, MoveEntry, Partitions, Strategy, Workers,
+};
 
 fn fast() -> LeaderSettings {
     LeaderSettings::fast()

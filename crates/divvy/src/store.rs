@@ -202,6 +202,24 @@ pub trait Leases: Store {
     /// Removes a group, tells the others, and says whether it was there.
     async fn remove_group(&self, name: &LeaseName) -> Result<bool, StoreError>;
 
+    /// What operators wish of this cluster, as text: who reads it judges it.
+    async fn wishes(&self) -> Result<Option<String>, StoreError>;
+
+    /// Writes what operators wish if it still is `before`, tells the members,
+    /// and says whether it was written. At most [`CONTROL_BYTES_MAX`] bytes.
+    ///
+    /// [`CONTROL_BYTES_MAX`]: divvy_core::CONTROL_BYTES_MAX
+    async fn set_wishes(&self, before: Option<&str>, wishes: &str) -> Result<bool, StoreError>;
+
+    /// Adds lines to this cluster's log of moves, of which the last
+    /// [`MOVES_BYTES_MAX`] bytes stay. At most [`MOVES_PER_CALL_MAX`] lines.
+    ///
+    /// [`MOVES_BYTES_MAX`]: divvy_core::MOVES_BYTES_MAX
+    async fn log_moves(&self, moves: &[String]) -> Result<(), StoreError>;
+
+    /// This cluster's log of moves, oldest first.
+    async fn moves(&self) -> Result<Vec<String>, StoreError>;
+
     /// What happens from now on. Notices may be lost; they only save time.
     async fn notices(&self) -> Result<LeaseNotices, StoreError>;
 }

@@ -23,7 +23,6 @@ mod election;
 mod fencing;
 mod garbage;
 mod hooks;
-mod keys;
 mod leading;
 mod lease;
 mod observation;
@@ -62,7 +61,6 @@ use crate::strategy::Strategy;
 
 use self::claim::Claim;
 use self::election::Election;
-use self::keys::Keys;
 use self::leading::Leading;
 use self::observation::Observation;
 use self::operations::Operations;
@@ -71,6 +69,7 @@ use self::root_view::RootView;
 use self::session::Session;
 use self::timers::Timers;
 use self::work::Work;
+use super::keys::{self, Keys};
 use crate::random::Random;
 
 /// What a member is made of.
@@ -170,7 +169,7 @@ impl Member {
             setup,
             defect: None,
             clock,
-            keys: Keys::new(),
+            keys: Keys::default(),
             actions: VecDeque::new(),
             timers: Timers::default(),
             operations: Operations::default(),

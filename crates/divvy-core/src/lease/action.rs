@@ -97,7 +97,7 @@ pub enum Operation {
         /// Which.
         session: Nonce,
     },
-    /// Read the live workers of the cluster.
+    /// Read the live workers of the cluster, and what operators wish.
     Members,
     /// Read the documents of all groups.
     Groups,
@@ -131,6 +131,8 @@ pub enum Operation {
         /// For so long.
         cooldown: Duration,
     },
+    /// Add lines to the log of moves. For people: nothing depends on it.
+    LogMoves(Vec<String>),
 }
 
 /// Why a partition stops.
@@ -147,18 +149,21 @@ pub enum StopReason {
     Unwanted,
     /// This worker is unhealthy, or weighs nothing.
     Unhealthy,
+    /// An operator has drained this worker.
+    Drained,
     /// This worker stops.
     Shutdown,
 }
 
 impl StopReason {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Shed,
         Self::Lost,
         Self::Unrenewed,
         Self::Unwanted,
         Self::Unhealthy,
+        Self::Drained,
         Self::Shutdown,
     ];
 
@@ -170,6 +175,7 @@ impl StopReason {
             Self::Unrenewed => "unrenewed",
             Self::Unwanted => "unwanted",
             Self::Unhealthy => "unhealthy",
+            Self::Drained => "drained",
             Self::Shutdown => "shutdown",
         }
     }

@@ -58,8 +58,8 @@ pub enum Reply {
     Session(SessionStart),
     /// Whether the session was current, for heartbeats and leaving.
     Beaten(Tenure),
-    /// The live workers.
-    Members(Vec<Member>),
+    /// The live workers, and what operators wish.
+    Members(Vec<Member>, Option<String>),
     /// The documents of all groups.
     Groups(Vec<GroupDocument>),
     /// Who holds each lease, in the order that was asked in.

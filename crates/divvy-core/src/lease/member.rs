@@ -17,7 +17,9 @@ mod backoff;
 mod dispatch;
 mod groups;
 mod hooks;
+mod log;
 mod operations;
+mod outlook;
 mod placement;
 mod reconcile;
 mod renewal;
@@ -29,6 +31,7 @@ mod tenure;
 mod timers;
 mod units;
 mod view;
+mod wishes;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -51,7 +54,9 @@ use self::session::Session;
 use self::tenure::Tenures;
 use self::timers::{Timer, Timers};
 use self::units::Units;
+use self::wishes::Wishes;
 
+pub use self::outlook::Outlook;
 pub use self::view::{Held, Misaligned, Misalignment};
 
 /// What a member is made of.
@@ -126,6 +131,9 @@ pub struct Member {
     name_asked: Moment,
     groups: Groups,
     roster: Roster,
+    wishes: Wishes,
+    /// Moves that are not in the store's log yet.
+    unlogged: Vec<String>,
     /// The live workers have been read at least once.
     is_roster_known: bool,
     roster_changed: Moment,
@@ -173,6 +181,8 @@ impl Member {
             name_asked: now,
             groups,
             roster: Roster::default(),
+            wishes: Wishes::default(),
+            unlogged: Vec::new(),
             is_roster_known: false,
             roster_changed: now,
             units,
@@ -273,15 +283,28 @@ impl Member {
             // Whoever is about to go is nobody to wait for.
             healthy: description.healthy && self.life != Life::Stopping,
             groups: self.groups.told(),
+            partitions: self.groups.sizes(),
             max_partitions: limit(settings.max_partitions),
             max_per_group: limit(settings.max_per_group),
         }
     }
 
-    /// Whether this worker may take partitions, by what it says of itself.
+    /// Whether this worker may own partitions, by what it says of itself and by
+    /// what operators wish.
     fn is_eligible(&self) -> bool {
         let description = self.setup.description;
-        self.life == Life::Live && description.healthy && description.weight > 0.0
+        let is_able = description.healthy && description.weight > 0.0;
+        self.life == Life::Live && is_able && !self.is_drained()
+    }
+
+    /// Whether operators wish that this worker gives up everything.
+    fn is_drained(&self) -> bool {
+        self.wishes.is_drained(self.setup.worker.name.as_str())
+    }
+
+    /// Whether operators wish that this worker takes nothing more.
+    fn is_cordoned(&self) -> bool {
+        self.wishes.is_cordoned(self.setup.worker.name.as_str())
     }
 
     /// Ends, whatever is under way.

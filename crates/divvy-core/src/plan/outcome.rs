@@ -102,3 +102,15 @@ pub enum Reason {
     /// What is left to place is needed to lift other workers into the band.
     Reserved,
 }
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "has its share",
+            Self::Ineligible => "may own nothing",
+            Self::OverBand => "would be over the band",
+            Self::OverZone => "its zone would be over its share",
+            Self::Reserved => "others lack more",
+        })
+    }
+}

@@ -1,6 +1,7 @@
 //! The words of lease mode: who holds which lease, by which token, for how
 //! long.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -265,6 +266,10 @@ pub struct WorkerInfo {
     /// The groups that it serves; nothing means all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
+    /// How many partitions each of them has, as this worker knows it: for those
+    /// who look on, nothing is decided by it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub partitions: BTreeMap<String, u32>,
     /// How many partitions it owns at most; nothing means any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_partitions: Option<u32>,
@@ -279,6 +284,7 @@ impl Default for WorkerInfo {
             weight: WORKER_WEIGHT_DEFAULT,
             healthy: true,
             groups: None,
+            partitions: BTreeMap::new(),
             max_partitions: None,
             max_per_group: None,
         }
@@ -321,7 +327,11 @@ impl WorkerInfo {
             let rule = format!("must be at most {SERVED_GROUPS_MAX}");
             return Err(Invalid::new("served groups", groups.len(), rule));
         }
-        for group in groups {
+        if self.partitions.len() > SERVED_GROUPS_MAX {
+            let rule = format!("must be at most {SERVED_GROUPS_MAX}");
+            return Err(Invalid::new("sized groups", self.partitions.len(), rule));
+        }
+        for group in groups.iter().chain(self.partitions.keys()) {
             LeaseName::new("served group", group)?;
         }
         Ok(())

@@ -9,6 +9,7 @@ use super::lease::{
     Acquired, Claim, GroupDocument, Holder, LeaseKey, LeaseName, Member, Nonce, SessionStart,
     Tenure, Token, WorkerId,
 };
+use super::move_log::with_moves;
 use crate::moment::Moment;
 
 /// The store's own clocks at the time of a call.
@@ -48,6 +49,8 @@ pub struct LeaseTable {
     members: BTreeMap<WorkerId, Expiring<String>>,
     moved: BTreeMap<LeaseKey, Expiring<()>>,
     groups: BTreeMap<LeaseName, String>,
+    wishes: BTreeMap<LeaseName, String>,
+    move_logs: BTreeMap<LeaseName, String>,
 }
 
 impl LeaseTable {
@@ -192,6 +195,33 @@ impl LeaseTable {
     /// Removes a group, and says whether it was there.
     pub fn remove_group(&mut self, name: &LeaseName) -> bool {
         self.groups.remove(name).is_some()
+    }
+
+    /// What operators wish of a cluster.
+    pub fn wishes(&self, cluster: &LeaseName) -> Option<String> {
+        self.wishes.get(cluster).cloned()
+    }
+
+    /// Writes what operators wish if it still is `before`, and says whether it
+    /// was.
+    pub fn set_wishes(&mut self, cluster: &LeaseName, before: Option<&str>, wishes: &str) -> bool {
+        let is_as_before = self.wishes.get(cluster).map(String::as_str) == before;
+        if is_as_before {
+            self.wishes.insert(cluster.clone(), wishes.to_owned());
+        }
+        is_as_before
+    }
+
+    /// Adds to a cluster's log of moves.
+    pub fn log_moves(&mut self, cluster: &LeaseName, moves: &[String]) {
+        let log = self.move_logs.entry(cluster.clone()).or_default();
+        *log = with_moves(std::mem::take(log), moves);
+    }
+
+    /// A cluster's log of moves, oldest first.
+    pub fn moves(&self, cluster: &LeaseName) -> Vec<String> {
+        let log = self.move_logs.get(cluster).into_iter();
+        log.flat_map(|log| log.lines()).map(str::to_owned).collect()
     }
 
     /// Forgets what has expired, so that the table does not grow with time.

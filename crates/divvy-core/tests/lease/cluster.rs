@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use divvy_core::Moment;
 use divvy_core::leader::{HookEnd, HookId};
 use divvy_core::lease::{
     Action, Ending, Event, Group, LeaseSettings, Member, MemberSetup, Notice, Operation, Reply,
@@ -13,6 +12,7 @@ use divvy_core::lease::{
 use divvy_core::store::{
     Incarnation, LeaseKey, LeaseName, LeaseTable, StoreErrorKind, StoreTime, Token, WorkerId,
 };
+use divvy_core::{Moment, MoveEntry};
 
 const WAY: Duration = Duration::from_millis(1);
 pub(crate) const CLUSTER: &str = "c";
@@ -308,7 +308,9 @@ impl Cluster {
                 self.notify(&Notice::Members);
                 Reply::Beaten(tenure)
             }
-            Operation::Members => Reply::Members(table.members(time, &self.name)),
+            Operation::Members => {
+                Reply::Members(table.members(time, &self.name), table.wishes(&self.name))
+            }
             Operation::Groups => Reply::Groups(table.groups()),
             Operation::Holders(keys) => {
                 Reply::Holders(keys.iter().map(|key| table.holder(time, key)).collect())
@@ -338,10 +340,29 @@ impl Cluster {
                 }
                 Reply::Done
             }
+            Operation::LogMoves(moves) => {
+                table.log_moves(&self.name, &moves);
+                Reply::Done
+            }
         }
     }
 
     /// Writes a group's document, and says so.
+    /// Operators wish this from now on.
+    pub(crate) fn wish(&mut self, wishes: &str) {
+        let before = self.table.wishes(&self.name);
+        let name = self.name.clone();
+        assert!(self.table.set_wishes(&name, before.as_deref(), wishes));
+        self.notify(&Notice::Members);
+    }
+
+    /// The log of moves.
+    pub(crate) fn moves(&self) -> Vec<MoveEntry> {
+        let lines = self.table.moves(&self.name);
+        let entries = lines.iter().map(|line| MoveEntry::from_line(line));
+        entries.map(Result::unwrap).collect()
+    }
+
     pub(crate) fn set_group(&mut self, name: &str, json: &str) {
         let name = LeaseName::new("group", name).unwrap();
         self.table.set_group(&name, json);

@@ -6,3 +6,4 @@ mod movement;
 mod outage;
 mod ownership;
 mod session;
+mod wishes;

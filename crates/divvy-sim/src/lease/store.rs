@@ -141,7 +141,10 @@ impl Store {
                 }
                 Reply::Beaten(tenure)
             }
-            Operation::Members => Reply::Members(table.members(time, &worker.cluster)),
+            Operation::Members => Reply::Members(
+                table.members(time, &worker.cluster),
+                table.wishes(&worker.cluster),
+            ),
             Operation::Groups => Reply::Groups(table.groups()),
             Operation::Holders(keys) => {
                 Reply::Holders(keys.iter().map(|key| table.holder(time, key)).collect())
@@ -178,6 +181,8 @@ impl Store {
                 }
                 Reply::Done
             }
+            // Nothing depends on it.
+            Operation::LogMoves(_) => Reply::Done,
         };
         (reply, notices)
     }

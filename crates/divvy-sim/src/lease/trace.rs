@@ -18,7 +18,7 @@ pub(super) fn describe_event(event: &Event) -> String {
 
 pub(super) fn describe_reply(reply: &Reply) -> String {
     match reply {
-        Reply::Members(members) => {
+        Reply::Members(members, _) => {
             let names = members.iter().map(|member| member.name.clone());
             format!("members {}", joined(names))
         }

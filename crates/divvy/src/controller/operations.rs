@@ -52,7 +52,10 @@ async fn ask(
             Reply::Beaten(beaten.await?)
         }
         Operation::Leave { session } => Reply::Beaten(store.leave(worker, session).await?),
-        Operation::Members => Reply::Members(store.members().await?),
+        Operation::Members => {
+            let (members, wishes) = tokio::try_join!(store.members(), store.wishes())?;
+            Reply::Members(members, wishes)
+        }
         Operation::Groups => Reply::Groups(store.groups().await?),
         Operation::Holders(keys) => Reply::Holders(store.holders(&keys).await?),
         Operation::Cooling(keys) => Reply::Cooling(store.cooling(&keys).await?),
@@ -65,6 +68,10 @@ async fn ask(
         Operation::Release { claims } => Reply::Tenures(store.release(worker, &claims).await?),
         Operation::MarkMoved { keys, cooldown } => {
             store.mark_moved(&keys, cooldown).await?;
+            Reply::Done
+        }
+        Operation::LogMoves(moves) => {
+            store.log_moves(&moves).await?;
             Reply::Done
         }
     })

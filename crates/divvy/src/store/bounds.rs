@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use divvy_core::Invalid;
 use divvy_core::store::{
     CHUNK_BYTES_MAX, GroupDocument, LEASE_NAME_BYTES_MAX, StoreError, StoreErrorKind, WorkerInfo,
 };
+use divvy_core::{CONTROL_BYTES_MAX, Invalid};
 
 /// Largest value of a key, in bytes; less where a server takes less.
 pub const VALUE_BYTES_MAX: usize = CHUNK_BYTES_MAX;
@@ -70,6 +70,14 @@ pub(crate) fn check_group(json: &str) -> Result<(), Invalid> {
     if json.len() > GROUP_BYTES_MAX {
         let rule = format!("must be at most {GROUP_BYTES_MAX}");
         return Err(Invalid::new("group document bytes", json.len(), rule));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_wishes(wishes: &str) -> Result<(), Invalid> {
+    if wishes.is_empty() || wishes.len() > CONTROL_BYTES_MAX {
+        let rule = format!("must be in 1..={CONTROL_BYTES_MAX}");
+        return Err(Invalid::new("wishes bytes", wishes.len(), rule));
     }
     Ok(())
 }

@@ -47,6 +47,7 @@ mod entries;
 mod failure;
 mod leases;
 mod log;
+mod notes;
 mod pairing;
 mod place;
 mod queue;
@@ -118,6 +119,11 @@ impl FileStore {
             return Err(Invalid::new("store", url, "must be file:PATH").into());
         }
         let place = Arc::new(Place::find(&url.path())?);
+        if !settings.create && place.identity().is_none() {
+            return Err(StoreError::unfit(format_args!(
+                "store '{place}' is not there: nobody has made it"
+            )));
+        }
         let opening = Self::start(Arc::clone(&place), settings);
         match timeout(settings.connect_timeout, opening).await {
             Ok(opened) => opened,

@@ -8,13 +8,14 @@ use divvy_core::Moment;
 use divvy_core::store::{
     Acquired, Change, Claim, Entry, Expected, GroupDocument, Holder, Incarnation, Key,
     KeyValueTable, LeaseKey, LeaseName, LeaseTable, Member, Nonce, Outcome, Prefix, Revision,
-    SessionStart, StoreError, StoreTime, Tenure, WorkerId, WorkerInfo,
+    SessionStart, StoreError, StoreTime, Tenure, WorkerId, WorkerInfo, check_moves,
 };
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use super::bounds::{
-    VALUE_BYTES_MAX, check_batch, check_group, check_listed, check_ttl, check_value, checked_beat,
+    VALUE_BYTES_MAX, check_batch, check_group, check_listed, check_ttl, check_value, check_wishes,
+    checked_beat,
 };
 use super::connection::{Connection, ConnectionReport};
 use super::notices::{LeaseNotice, LeaseNotices, NoticeBoard};
@@ -364,6 +365,29 @@ impl Leases for MemoryLeases {
             .notices
             .post(LeaseNotice::Group(name.to_string()));
         Ok(removed)
+    }
+
+    async fn wishes(&self) -> Result<Option<String>, StoreError> {
+        Ok(self.table().wishes(&self.cluster))
+    }
+
+    async fn set_wishes(&self, before: Option<&str>, wishes: &str) -> Result<bool, StoreError> {
+        check_wishes(wishes)?;
+        let is_written = self.table().set_wishes(&self.cluster, before, wishes);
+        if is_written {
+            self.shared.notices.post(LeaseNotice::Members);
+        }
+        Ok(is_written)
+    }
+
+    async fn log_moves(&self, moves: &[String]) -> Result<(), StoreError> {
+        check_moves(moves)?;
+        self.table().log_moves(&self.cluster, moves);
+        Ok(())
+    }
+
+    async fn moves(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.table().moves(&self.cluster))
     }
 
     async fn notices(&self) -> Result<LeaseNotices, StoreError> {

@@ -19,6 +19,7 @@ mod layout;
 mod leases;
 mod link;
 mod members;
+mod notes;
 mod reply;
 mod script;
 mod server;

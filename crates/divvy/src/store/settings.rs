@@ -43,6 +43,9 @@ pub struct StoreSettings {
     pub credentials: Credentials,
     /// How the connection is encrypted.
     pub tls: Tls,
+    /// Whether a file or bucket that is missing is made. Without it, opening
+    /// fails: for those who only look.
+    pub create: bool,
     /// NATS: the bucket, made at start if it is missing. Letters, digits, `_`
     /// and `-`.
     pub bucket: String,
@@ -94,6 +97,7 @@ impl Default for StoreSettings {
             ping_interval: Duration::from_secs(2),
             credentials: Credentials::default(),
             tls: Tls::default(),
+            create: true,
             bucket: "divvy".to_owned(),
             replicas: 1,
             restart_quarantine: true,

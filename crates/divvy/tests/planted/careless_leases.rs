@@ -10,9 +10,9 @@ use divvy::store::{
     Acquired, BATCH_MAX, Claim, Connection, ConnectionReport, GroupDocument, Holder, Incarnation,
     LeaseKey, LeaseName, LeaseNotice, LeaseNotices, LeaseTable, Leases, Member, Nonce, NoticeBoard,
     SessionStart, Store, StoreError, StoreTime, TTL_MAX, TTL_MIN, Tenure, Token, WorkerId,
-    WorkerInfo,
+    WorkerInfo, check_moves,
 };
-use divvy::{Invalid, Moment};
+use divvy::{CONTROL_BYTES_MAX, Invalid, Moment};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -42,6 +42,18 @@ pub(super) struct State {
     groups: BTreeMap<String, String>,
     ghosts: Vec<(String, Member)>,
     clients: u64,
+}
+
+impl Client {
+    /// Whose wishes and moves are meant.
+    fn notes_of(&self) -> LeaseName {
+        match self.server.defect {
+            Defect::NotesAreOfAllClusters => {
+                LeaseName::new("cluster", "all").expect("a short name is one")
+            }
+            _ => self.cluster.clone(),
+        }
+    }
 }
 
 impl CarelessLeases {
@@ -488,6 +500,54 @@ impl Leases for Client {
             self.server.tell(LeaseNotice::Group(name.to_string()));
         }
         Ok(removed || self.server.defect == Defect::GroupIsAlwaysRemoved)
+    }
+
+    async fn wishes(&self) -> Result<Option<String>, StoreError> {
+        self.reach(false).await?;
+        Ok(self.server.state().table.wishes(&self.notes_of()))
+    }
+
+    async fn set_wishes(&self, before: Option<&str>, wishes: &str) -> Result<bool, StoreError> {
+        let defect = self.server.defect;
+        let fits = (1..=CONTROL_BYTES_MAX).contains(&wishes.len());
+        if !fits && defect != Defect::WishesAreUnbounded {
+            return Err(Invalid::new("wishes bytes", wishes.len(), "is no size").into());
+        }
+        self.reach(true).await?;
+        let table = &mut self.server.state().table;
+        let cluster = self.notes_of();
+        let found = table.wishes(&cluster);
+        let before = match defect {
+            Defect::WishesAreOverwritten => found.as_deref(),
+            _ => before,
+        };
+        let is_written = table.set_wishes(&cluster, before, wishes);
+        if is_written && defect != Defect::WishesAreNotTold {
+            self.server.tell(LeaseNotice::Members);
+        }
+        Ok(is_written)
+    }
+
+    async fn log_moves(&self, moves: &[String]) -> Result<(), StoreError> {
+        let defect = self.server.defect;
+        if defect != Defect::MovesAreUnbounded {
+            check_moves(moves)?;
+        }
+        self.reach(true).await?;
+        let mut moves = moves.to_vec();
+        if defect == Defect::MovesAreReversed {
+            moves.reverse();
+        }
+        self.server
+            .state()
+            .table
+            .log_moves(&self.notes_of(), &moves);
+        Ok(())
+    }
+
+    async fn moves(&self) -> Result<Vec<String>, StoreError> {
+        self.reach(false).await?;
+        Ok(self.server.state().table.moves(&self.notes_of()))
     }
 
     async fn notices(&self) -> Result<LeaseNotices, StoreError> {

@@ -33,7 +33,7 @@ async fn a_sound_key_value_store_passes_every_case() {
 async fn a_sound_lease_store_passes_every_case() {
     let subject = CarelessLeases::new(LeaseDefect::None);
     let report = leases(&subject, &options()).await.unwrap();
-    assert_eq!((report.cases.len(), report.not_offered.len()), (39, 0));
+    assert_eq!((report.cases.len(), report.not_offered.len()), (42, 0));
 }
 
 #[tokio::test(start_paused = true)]

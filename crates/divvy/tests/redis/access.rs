@@ -10,7 +10,7 @@ use crate::bed::{LONG, assert_refused, claim, key, name, nonce, redis, refusal, 
 /// Lease mode: as in docs/operating.md.
 pub(crate) const LEASE_RULE: &str = "divvy-leases on >PASSWORD resetkeys resetchannels \
      ~lease:* ~moved:* ~node:* ~nodes:* ~cfg:workloads ~cfg:workload:* \
-     ~divvy:t:* ~divvy:session:* ~divvy:info:* ~divvy:created* \
+     ~divvy:t:* ~divvy:session:* ~divvy:info:* ~divvy:wishes:* ~divvy:moves:* ~divvy:created* \
      &cfg:updates &divvy:released:* &divvy:members:* \
      -@all +ping +info +eval +evalsha +subscribe +publish +time +exists +get +getrange +set \
      +del +pexpire +pttl +sadd +srem +sismember +sscan";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use divvy::{Cause, Change, Reason, StrategyName};
+use divvy::{Cause, Change, StrategyName};
 
 use crate::natural;
 use crate::preview::Preview;
@@ -120,18 +120,7 @@ fn shown(cause: Cause, ground: Ground) -> String {
 fn passed_over(change: &Change) -> Option<String> {
     let rejected = change.rejected.as_ref()?;
     let had_it = change.from.as_ref() == Some(&rejected.worker);
-    (!had_it).then(|| format!("{}: {}", rejected.worker, because(rejected.reason)))
-}
-
-fn because(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Full => "has its share",
-        Reason::Ineligible => "may own nothing",
-        Reason::OverBand => "would be over the band",
-        Reason::OverZone => "its zone would be over its share",
-        Reason::Reserved => "others lack more",
-        _ => "for another reason",
-    }
+    (!had_it).then(|| format!("{}: {}", rejected.worker, rejected.reason))
 }
 
 fn meaning(cause: Cause, ground: Ground) -> &'static str {
@@ -151,7 +140,7 @@ fn meaning(cause: Cause, ground: Ground) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use divvy::Rejected;
+    use divvy::{Reason, Rejected};
 
     use super::*;
 

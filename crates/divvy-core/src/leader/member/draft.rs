@@ -14,11 +14,11 @@ use super::timers::Timer;
 use crate::leader::action::{Handover, Report};
 use crate::leader::codec::Committed;
 use crate::leader::defect::Defect;
-use crate::leader::moves::{MOVES_MAX, MoveEntry};
 use crate::leader::record::{
     Holding, Life, Lifecycle, Root, SessionEntry, VERSION_NUMBER_MAX, Version,
 };
 use crate::leader::settings::LeaderSettings;
+use crate::moves::{Considered, MOVES_MAX, MoveEntry};
 use crate::store::{Expected, Key, Token};
 
 /// A root that is to be written.
@@ -338,7 +338,7 @@ impl Member {
             _ if from.as_ref().is_some_and(|from| is_unable(from)) => {
                 "its worker could not start it".into()
             }
-            Some(cause) => cause.to_string(),
+            Some((cause, _)) => cause.to_string(),
             None if session.is_some() => "it was asked back".into(),
             None => "it had no owner".into(),
         };
@@ -350,13 +350,25 @@ impl Member {
         if changes.moves.len() == MOVES_MAX {
             return;
         }
+        let rejected = answer.causes.get(partition);
+        let rejected = rejected.and_then(|(_, rejected)| rejected.as_ref());
+        let considered = rejected
+            .map(|rejected| Considered {
+                worker: rejected.worker.clone(),
+                score: None,
+                rejected: Some(rejected.reason.to_string()),
+            })
+            .into_iter()
+            .collect();
         changes.moves.push(MoveEntry {
             partition: partition.into(),
             from: from.map(Into::into),
-            to: to.into(),
+            to: Some(to.into()),
             cause,
-            version: sketch.version.to_string(),
+            version: Some(sketch.version.to_string()),
+            token: sketch.version.token().map(|token| token.to_string()),
             unix_ms: self.clock.unix_ms,
+            considered,
         });
     }
 

@@ -8,6 +8,7 @@ use super::roster::Roster;
 use crate::assignment::Assignment;
 use crate::partition::{Partition, Partitions};
 use crate::plan::Cause;
+use crate::proposal::Rejected;
 use crate::strategy::Strategy;
 use crate::worker::Workers;
 
@@ -29,7 +30,7 @@ pub(super) struct Answer {
     /// By index of the partition, the place in the roster.
     pub(super) targets: Vec<Option<usize>>,
     /// Why those move that do.
-    pub(super) causes: BTreeMap<String, Cause>,
+    pub(super) causes: BTreeMap<String, (Cause, Option<Rejected>)>,
 }
 
 impl Answer {
@@ -99,7 +100,7 @@ impl Question<'_> {
         Ok(Some(Answer {
             targets,
             causes: changes
-                .map(|change| (change.partition, change.cause))
+                .map(|change| (change.partition, (change.cause, change.rejected)))
                 .collect(),
         }))
     }

@@ -2,10 +2,10 @@
 
 use super::Member;
 use super::operations::Purpose;
+use crate::control::Control;
 use crate::leader::action::Report;
-use crate::leader::control::Control;
 use crate::leader::event::Reply;
-use crate::leader::moves::MoveEntry;
+use crate::moves::MoveEntry;
 use crate::store::{Entry, Expected, Outcome, Revision};
 
 impl Member {
@@ -65,8 +65,12 @@ impl Member {
         leading.is_control_absent = false;
         match Control::decode(&entry.value) {
             Ok(control) => {
+                let is_refresh = control.refresh > leading.control.refresh;
                 leading.control = control;
                 leading.dirty = true;
+                if is_refresh {
+                    self.ask_source();
+                }
             }
             Err(invalid) => {
                 let text = format!("what operators wish is not readable: {invalid}");

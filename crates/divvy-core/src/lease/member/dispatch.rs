@@ -118,7 +118,9 @@ impl Member {
             (Purpose::Open(nonce), Reply::Session(start)) => self.session_answered(nonce, start),
             (Purpose::Beat(nonce), Reply::Beaten(tenure)) => self.beaten(nonce, tenure),
             (Purpose::Leave, Reply::Beaten(_)) => self.left(),
-            (Purpose::Members, Reply::Members(members)) => self.members_read(&members),
+            (Purpose::Members, Reply::Members(members, wishes)) => {
+                self.members_read(&members, wishes.as_deref());
+            }
             (Purpose::Groups, Reply::Groups(documents)) => self.groups_read(&documents),
             (Purpose::Look(units), Reply::Holders(holders)) => self.looked(&units, holders),
             (Purpose::Cooling(tenures), Reply::Cooling(cooling)) => {
@@ -134,7 +136,7 @@ impl Member {
                 self.renewed(&tenures, sent, &answers);
             }
             (Purpose::Release(tenures), Reply::Tenures(_)) => self.released(&tenures),
-            (Purpose::Mark, _) => {}
+            (Purpose::Mark | Purpose::Log, _) => {}
             (purpose, _) => self.failed(
                 purpose,
                 StoreErrorKind::Unknown,
@@ -145,6 +147,10 @@ impl Member {
 
     /// An operation failed, or was never answered.
     fn failed(&mut self, purpose: Purpose, kind: StoreErrorKind, why: &str) {
+        if matches!(purpose, Purpose::Log) {
+            // For people: work goes on without it.
+            return;
+        }
         let settings = &self.setup.settings;
         let span = (settings.backoff, settings.backoff_max);
         if let Some(pause) = self.backoff.fail(self.now, span, &mut self.random) {
@@ -165,7 +171,7 @@ impl Member {
                 let retry = self.now + self.setup.settings.backoff;
                 self.timers.set_earlier(Timer::Config, retry);
             }
-            Purpose::Cooling(_) | Purpose::Mark => {}
+            Purpose::Cooling(_) | Purpose::Mark | Purpose::Log => {}
             Purpose::Acquire(attempts, sent) => self.acquire_failed(&attempts, sent, kind),
             Purpose::Adopt(attempt, _) => self.units.get_mut(attempt.unit).is_wished = false,
             Purpose::Renew(tenures, _) => self.renewal_failed(&tenures),
@@ -182,6 +188,7 @@ impl Member {
             self.take();
         }
         self.release_stopped();
+        self.write_log();
         self.end_if_stopped();
         if self.is_over() {
             return;

@@ -8,6 +8,8 @@ use crate::store::{GroupDocument, SERVED_GROUPS_MAX};
 /// Longest that all names together are told, in bytes: written as JSON they
 /// still fit into what a worker may say of itself.
 const TOLD_BYTES_MAX: usize = 30 * 1024;
+/// The same where each is told twice.
+const SIZED_BYTES_MAX: usize = 12 * 1024;
 
 /// Groups, from where they come.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +49,19 @@ impl Groups {
         let is_much = self.served.len() > SERVED_GROUPS_MAX || bytes > TOLD_BYTES_MAX;
         let names = || self.served.iter().map(|group| group.name().to_string());
         (!is_much).then(|| names().collect())
+    }
+
+    /// How many partitions each has, for those who look on; nothing if it is
+    /// too much to tell beside the names.
+    pub(super) fn sizes(&self) -> BTreeMap<String, u32> {
+        let names = self.served.iter().map(|group| group.name().as_str().len());
+        if self.served.len() > SERVED_GROUPS_MAX || names.sum::<usize>() > SIZED_BYTES_MAX {
+            return BTreeMap::new();
+        }
+        let sizes = self.served.iter();
+        sizes
+            .map(|group| (group.name().to_string(), group.partitions()))
+            .collect()
     }
 
     /// The groups of the settings changed. Whether what is served did.

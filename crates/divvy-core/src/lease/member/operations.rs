@@ -35,6 +35,8 @@ pub(super) enum Purpose {
     Release(Vec<TenureId>),
     /// Marking as moved.
     Mark,
+    /// Adding to the log of moves.
+    Log,
 }
 
 /// Operations under way. A driver answers each within its timeout; one that

@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::roster::{Peer, Roster};
 use super::units::{Place, Units};
+use super::wishes::Wishes;
 use crate::lease::group::Group;
+use crate::moves::Considered;
 use crate::strategy::rendezvous::rendezgo;
 
 /// A worker that may have units of a group, and how it scores for one.
@@ -27,18 +29,31 @@ struct Scores<'a> {
     peers: Vec<(u32, &'a Peer)>,
     /// All weigh the same, so that hashes alone decide.
     is_even: bool,
+    /// Units that are pinned, and to whom.
+    pins: BTreeMap<u32, u32>,
     scratch: Vec<u8>,
 }
 
 impl<'a> Scores<'a> {
-    fn new(group: &'a Group, roster: &'a Roster, serves: impl Fn(&Peer) -> bool) -> Self {
+    fn new(
+        group: &'a Group,
+        roster: &'a Roster,
+        wishes: &Wishes,
+        serves: impl Fn(&Peer) -> bool,
+    ) -> Self {
         let peers: Vec<(u32, &Peer)> = (0_u32..)
             .zip(roster.peers())
             .filter(|(_, peer)| serves(peer))
             .collect();
+        let pins = wishes.pins(group).into_iter();
+        let pins = pins.filter_map(|(unit, worker)| {
+            let named = peers.iter().find(|(_, peer)| *peer.name == *worker);
+            named.map(|(number, _)| (unit, *number))
+        });
         let weight = peers.first().map_or(0.0, |(_, peer)| peer.info.weight);
         Self {
             group,
+            pins: pins.collect(),
             is_even: peers.iter().all(|(_, peer)| peer.info.weight == weight),
             peers,
             scratch: Vec::new(),
@@ -49,12 +64,15 @@ impl<'a> Scores<'a> {
         format!("{}|{number}", self.group.name())
     }
 
-    fn scored(&mut self, slot: &str) -> Vec<Scored> {
+    fn scored(&mut self, unit: u32) -> Vec<Scored> {
+        let slot = self.slot(unit);
         let scratch = &mut self.scratch;
+        let pinned = self.pins.get(&unit).copied();
         let score = |&(number, peer): &(u32, &Peer)| {
-            let hash = rendezgo::hash(slot, &peer.id, scratch);
+            let hash = rendezgo::hash(&slot, &peer.id, scratch);
             // The score only rises with the hash, and its logarithm costs more.
             let score = match self.is_even {
+                _ if pinned == Some(number) => f64::INFINITY,
                 true => hash as f64,
                 false => rendezgo::score(hash, peer.info.weight),
             };
@@ -68,8 +86,7 @@ impl<'a> Scores<'a> {
 
     /// The first for a unit, and how many come before this worker.
     fn place(&mut self, unit: u32, me: u32) -> Place {
-        let slot = self.slot(unit);
-        let all = self.scored(&slot);
+        let all = self.scored(unit);
         let better =
             |a: Scored, b: Scored| a.score > b.score || a.score == b.score && a.peer < b.peer;
         let best = all
@@ -86,8 +103,7 @@ impl<'a> Scores<'a> {
 
     /// All who may have a unit, the first first.
     fn ranking(&mut self, unit: u32) -> Vec<Scored> {
-        let slot = self.slot(unit);
-        let mut ranking = self.scored(&slot);
+        let mut ranking = self.scored(unit);
         // Peers come in order of their ids, and a stable sort keeps that.
         ranking.sort_by(|a, b| b.score.total_cmp(&a.score));
         ranking
@@ -99,6 +115,7 @@ pub(super) fn place_all(
     units: &mut Units,
     groups: &[Group],
     roster: &Roster,
+    wishes: &Wishes,
     (looks_at_served, looks_at_room): (bool, bool),
 ) {
     let serves = |group: &Group| {
@@ -110,7 +127,7 @@ pub(super) fn place_all(
     };
     let mut is_limited = false;
     for group in groups {
-        let mut scores = Scores::new(group, roster, serves(group));
+        let mut scores = Scores::new(group, roster, wishes, serves(group));
         is_limited |= scores
             .peers
             .iter()
@@ -122,8 +139,56 @@ pub(super) fn place_all(
     if is_limited && looks_at_room {
         let scores = groups
             .iter()
-            .map(|group| Scores::new(group, roster, serves(group)));
+            .map(|group| Scores::new(group, roster, wishes, serves(group)));
         Matching::new(units, groups, roster, scores.collect()).settle(units);
+    }
+}
+
+/// How all live workers rank for a unit, and why those that come before its
+/// taker did not get it.
+pub(super) fn explain(
+    group: &Group,
+    unit: u32,
+    roster: &Roster,
+    wishes: &Wishes,
+    taker: Option<&str>,
+) -> Vec<Considered> {
+    let mut scores = Scores::new(group, roster, wishes, |_| true);
+    // As people know them, whatever is quicker to compare.
+    scores.is_even = false;
+    let ranking = scores.ranking(unit);
+    let is_taker = |peer: &Peer| taker == Some(&*peer.name);
+    let taken = ranking
+        .iter()
+        .position(|scored| is_taker(&roster.peers()[scored.peer as usize]));
+    let considered = ranking.iter().enumerate().map(|(place, scored)| {
+        let peer = &roster.peers()[scored.peer as usize];
+        let before = || "has no room, or did not take it in time";
+        let is_before = taken.is_some_and(|taken| place < taken);
+        let rejected = refusal(peer, group, wishes).or_else(|| is_before.then(before));
+        Considered {
+            worker: peer.name.to_string(),
+            score: Some(scored.score).filter(|score| score.is_finite()),
+            rejected: rejected.filter(|_| !is_taker(peer)).map(str::to_owned),
+        }
+    });
+    considered.collect()
+}
+
+/// Why a worker is given nothing of a group.
+fn refusal(peer: &Peer, group: &Group, wishes: &Wishes) -> Option<&'static str> {
+    if !peer.info.healthy {
+        Some("is not healthy")
+    } else if peer.info.weight <= 0.0 {
+        Some("weighs nothing")
+    } else if wishes.is_drained(&peer.name) {
+        Some("is drained")
+    } else if peer.is_cordoned {
+        Some("is cordoned")
+    } else if !peer.serves(group) {
+        Some("does not serve it")
+    } else {
+        None
     }
 }
 

@@ -7,6 +7,7 @@ use super::operations::Purpose;
 use super::placement;
 use super::timers::Timer;
 use super::units::Seen;
+use super::wishes::News;
 use super::{Life, Member};
 use crate::lease::action::{Operation, Report, StopReason};
 use crate::lease::defect::Defect;
@@ -58,18 +59,19 @@ impl Member {
         self.send(Purpose::Members, Operation::Members, timeout);
     }
 
-    pub(super) fn members_read(&mut self, members: &[store::Member]) {
+    pub(super) fn members_read(&mut self, members: &[store::Member], wishes: Option<&str>) {
         if self.backoff.succeed(self.now) {
             self.report(Report::Recovered);
         }
         if self.life != Life::Live {
             return;
         }
+        let news = self.wishes.read(wishes);
         let before = self.roster.peers().to_vec();
         let (info, weight) = (self.info(), self.setup.settings.default_weight);
         let problems = self
             .roster
-            .update(&self.setup.worker, &info, weight, members);
+            .update(&self.setup.worker, &info, weight, members, &self.wishes);
         for problem in problems {
             self.problem(problem);
         }
@@ -80,6 +82,16 @@ impl Member {
             let names = names.collect();
             self.report(Report::Members(names));
             self.place();
+        } else if news != News::None {
+            // Pins, which no peer tells of.
+            self.place();
+        }
+        match news {
+            News::None | News::Changed => {}
+            News::Refresh => self.read_groups(),
+            News::Unreadable(why) => self.problem(format!(
+                "what operators wish is not readable, and the last good is kept: {why}"
+            )),
         }
         self.round += 1;
         self.look_round();
@@ -173,6 +185,7 @@ impl Member {
             &mut self.units,
             self.groups.served(),
             &self.roster,
+            &self.wishes,
             (looks_at_served, looks_at_room),
         );
         for unit in self.units.iter_mut() {

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::wishes::Wishes;
 use crate::lease::group::Group;
-use crate::store::{self, WorkerId, WorkerInfo};
+use crate::store::{self, LeaseName, WorkerId, WorkerInfo};
 
 /// A live worker.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +13,8 @@ pub(super) struct Peer {
     pub(super) id: Box<str>,
     pub(super) name: Box<str>,
     pub(super) info: WorkerInfo,
+    /// Operators wish that it takes nothing more.
+    pub(super) is_cordoned: bool,
     served: Option<BTreeSet<Box<str>>>,
 }
 
@@ -23,15 +26,17 @@ impl Peer {
             name: name.into(),
             served: served.map(|groups| groups.iter().map(|group| group.as_str().into()).collect()),
             info,
+            is_cordoned: false,
         }
     }
 
-    /// Whether it may have partitions of this group.
+    /// Whether it may be given partitions of this group.
     pub(super) fn is_eligible(&self, group: &Group) -> bool {
-        self.info.healthy && self.info.weight > 0.0 && self.serves(group)
+        let is_able = self.info.healthy && self.info.weight > 0.0;
+        is_able && !self.is_cordoned && self.serves(group)
     }
 
-    fn serves(&self, group: &Group) -> bool {
+    pub(super) fn serves(&self, group: &Group) -> bool {
         let served = self.served.as_ref();
         served.is_none_or(|served| served.contains(group.name().as_str()))
     }
@@ -76,39 +81,69 @@ impl Roster {
         me: &WorkerInfo,
         default_weight: f64,
         members: &[store::Member],
+        wishes: &Wishes,
     ) -> Vec<String> {
+        let is_other = |member: &&store::Member| member.name != worker.name.as_str();
+        let others: Vec<_> = members.iter().filter(is_other).collect();
+        let (mut peers, problems) = self.read(&worker.cluster, default_weight, &others);
         let cluster = worker.cluster.as_str();
-        let mut problems = Vec::new();
-        let others = members
-            .iter()
-            .filter(|member| member.name != worker.name.as_str());
-        let mut peers: Vec<Peer> = others
-            .map(|member| {
-                let unspoken = WorkerInfo {
-                    weight: default_weight,
-                    ..WorkerInfo::default()
-                };
-                let info = match &member.info {
-                    None => unspoken,
-                    Some(text) => match WorkerInfo::from_json(text) {
-                        Ok(info) => info,
-                        Err(error) => {
-                            problems.extend(self.tell(&member.name, text, &error));
-                            self.known(&member.name).unwrap_or(unspoken)
-                        }
-                    },
-                };
-                Peer::new(cluster, &member.name, info)
-            })
-            .collect();
         peers.push(Peer::new(cluster, worker.name.as_str(), me.clone()));
+        self.set(peers, wishes);
+        let id = worker.to_string();
+        self.me = self.find(&id).unwrap_or_default();
+        problems
+    }
+
+    /// The same for somebody who is not among them.
+    pub(super) fn look(
+        &mut self,
+        cluster: &LeaseName,
+        default_weight: f64,
+        members: &[store::Member],
+        wishes: &Wishes,
+    ) -> Vec<String> {
+        let members: Vec<_> = members.iter().collect();
+        let (peers, problems) = self.read(cluster, default_weight, &members);
+        self.set(peers, wishes);
+        self.me = u32::MAX;
+        problems
+    }
+
+    fn read(
+        &mut self,
+        cluster: &LeaseName,
+        default_weight: f64,
+        members: &[&store::Member],
+    ) -> (Vec<Peer>, Vec<String>) {
+        let mut problems = Vec::new();
+        let peers = members.iter().map(|member| {
+            let unspoken = WorkerInfo {
+                weight: default_weight,
+                ..WorkerInfo::default()
+            };
+            let info = match &member.info {
+                None => unspoken,
+                Some(text) => match WorkerInfo::from_json(text) {
+                    Ok(info) => info,
+                    Err(error) => {
+                        problems.extend(self.tell(&member.name, text, &error));
+                        self.known(&member.name).unwrap_or(unspoken)
+                    }
+                },
+            };
+            Peer::new(cluster.as_str(), &member.name, info)
+        });
+        (peers.collect(), problems)
+    }
+
+    fn set(&mut self, mut peers: Vec<Peer>, wishes: &Wishes) {
+        for peer in &mut peers {
+            peer.is_cordoned = wishes.is_cordoned(&peer.name);
+        }
         peers.sort_by(|a, b| a.id.cmp(&b.id));
         self.told
             .retain(|name, _| peers.iter().any(|peer| peer.name == *name));
         self.peers = peers;
-        let id = worker.to_string();
-        self.me = self.find(&id).unwrap_or_default();
-        problems
     }
 
     /// What was last read of a worker.

@@ -27,12 +27,16 @@ impl Member {
         }
         if !self.is_eligible() {
             // Nothing holds back what should not be here at all.
+            let reason = match self.is_drained() {
+                true => StopReason::Drained,
+                false => StopReason::Unhealthy,
+            };
             for id in candidates {
-                self.stop_tenure(id, StopReason::Unhealthy);
+                self.stop_tenure(id, reason);
             }
             return;
         }
-        if !self.setup.settings.shedding {
+        if !self.setup.settings.shedding || self.is_cordoned() {
             return;
         }
         let ripe: Vec<TenureId> = candidates
@@ -200,6 +204,7 @@ impl Member {
         };
         let reason = tenure.stop.unwrap_or(StopReason::Lost);
         let now = self.now;
+        self.log_ended(&tenure, reason);
         let unit = self.units.get_mut(tenure.unit);
         unit.tenure = None;
         unit.is_given_up = reason == StopReason::Shed;

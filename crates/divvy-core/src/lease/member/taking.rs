@@ -114,7 +114,8 @@ impl Member {
     }
 
     fn may_take(&mut self) -> bool {
-        if !self.is_eligible() || self.open_nonce().is_none() || !self.is_roster_known {
+        let is_free = self.is_eligible() && !self.is_cordoned();
+        if !is_free || self.open_nonce().is_none() || !self.is_roster_known {
             return false;
         }
         if let Some(until) = self.backoff.until(self.now) {
@@ -321,6 +322,8 @@ impl Member {
             has_failed: false,
             is_reported: false,
         });
+        let unit = self.units.get(attempt.unit).clone();
+        self.log_taken(&unit, token);
         let settings = &self.setup.settings;
         let keep = settings.move_cooldown.max(settings.reconcile_interval);
         let unit = self.units.get_mut(attempt.unit);

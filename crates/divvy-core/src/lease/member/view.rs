@@ -63,6 +63,9 @@ pub enum Misalignment {
     Moving,
     /// The store grants nothing yet.
     Quarantine,
+    /// An operator has cordoned this worker: it keeps what it has, and takes
+    /// nothing more.
+    Cordoned,
     /// Giving up is switched off.
     Off,
 }
@@ -81,6 +84,7 @@ impl Misalignment {
             Self::Pace => "pace",
             Self::Moving => "moving",
             Self::Quarantine => "quarantine",
+            Self::Cordoned => "cordoned",
             Self::Off => "off",
         }
     }
@@ -167,6 +171,8 @@ impl Member {
             Misalignment::Moving
         } else if !settings.shedding {
             Misalignment::Off
+        } else if self.is_cordoned() {
+            Misalignment::Cordoned
         } else if self.backoff_active() {
             Misalignment::Backoff
         } else if self.now.since(tenure.since) < settings.min_runtime {

@@ -9,6 +9,7 @@ pub mod interruptions;
 pub mod limits;
 pub mod members;
 pub mod names;
+pub mod notes;
 pub mod notices;
 pub mod races;
 pub mod random;
@@ -59,6 +60,11 @@ pub async fn leases(subject: &dyn LeaseSubject, options: &Options) -> Result<Rep
         }
         cooldowns::{marks_expire_in_time, marks_are_shared_by_clusters}
         groups::{groups_are_set_replaced_and_removed, group_documents_come_back_whole}
+        notes::{
+            wishes_are_written_over_what_was_read,
+            wishes_are_told,
+            the_last_moves_are_kept,
+        }
         names::{distinct_leases_never_meet, a_store_describes_itself}
         notices::{
             changes_of_groups_are_told,

@@ -200,6 +200,32 @@ impl LeaseClient {
         self.run.done(self.who(), what, asking).await
     }
 
+    pub(super) async fn wishes(&self) -> Result<Option<String>, Failure> {
+        let asking = self.store.wishes();
+        self.run.done(self.who(), "wishes".to_owned(), asking).await
+    }
+
+    pub(super) async fn set_wishes(
+        &self,
+        before: Option<&str>,
+        wishes: &str,
+    ) -> Result<bool, Failure> {
+        let what = brief(format_args!("set wishes {wishes:?} over {before:?}"));
+        let asking = self.store.set_wishes(before, wishes);
+        self.run.done(self.who(), what, asking).await
+    }
+
+    pub(super) async fn log_moves(&self, moves: &[String]) -> Result<(), Failure> {
+        let what = format!("log {} moves", moves.len());
+        let asking = self.store.log_moves(moves);
+        self.run.done(self.who(), what, asking).await
+    }
+
+    pub(super) async fn moves(&self) -> Result<Vec<String>, Failure> {
+        let asking = self.store.moves();
+        self.run.done(self.who(), "moves".to_owned(), asking).await
+    }
+
     pub(super) async fn notices(&self) -> Result<Notices, Failure> {
         let asking = self.store.notices();
         let notices = self.run.done(self.who(), "notices".to_owned(), asking);

@@ -6,13 +6,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use divvy_core::store::{
     Acquired, Claim, GroupDocument, Holder, LeaseKey, LeaseName, Member, Nonce, SessionStart,
-    StoreError, StoreErrorKind, Tenure, WorkerInfo,
+    StoreError, StoreErrorKind, Tenure, WorkerInfo, check_moves,
 };
 use rusqlite::Connection;
 
 use super::log::Writing;
-use super::{FileStore, tenures, time};
-use crate::store::bounds::{check_batch, check_group, check_listed, check_ttl, checked_beat};
+use super::{FileStore, notes, tenures, time};
+use crate::store::bounds::{
+    check_batch, check_group, check_listed, check_ttl, check_wishes, checked_beat,
+};
 use crate::store::notices::LeaseNotices;
 use crate::store::{Leases, clock};
 
@@ -172,6 +174,33 @@ impl Leases for FileStore {
         let name = name.to_string();
         self.write(move |writing| tenures::remove_group(writing, &name))
             .await
+    }
+
+    async fn wishes(&self) -> Result<Option<String>, StoreError> {
+        let cluster = self.cluster();
+        self.read(move |connection| notes::wishes(connection, &cluster))
+            .await
+    }
+
+    async fn set_wishes(&self, before: Option<&str>, wishes: &str) -> Result<bool, StoreError> {
+        check_wishes(wishes)?;
+        let (cluster, before) = (self.cluster(), before.map(str::to_owned));
+        let wishes = wishes.to_owned();
+        self.write(move |writing| notes::set_wishes(writing, &cluster, before.as_deref(), &wishes))
+            .await
+    }
+
+    async fn log_moves(&self, moves: &[String]) -> Result<(), StoreError> {
+        check_moves(moves)?;
+        let (cluster, moves) = (self.cluster(), moves.to_vec());
+        self.write(move |writing| notes::log_moves(writing, &cluster, &moves))
+            .await
+    }
+
+    async fn moves(&self) -> Result<Vec<String>, StoreError> {
+        let cluster = self.cluster();
+        let log = self.read(move |connection| notes::move_log(connection, &cluster));
+        Ok(log.await?.lines().map(str::to_owned).collect())
     }
 
     async fn notices(&self) -> Result<LeaseNotices, StoreError> {

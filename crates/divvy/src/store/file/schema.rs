@@ -10,7 +10,7 @@ use super::time;
 /// Marks our databases among all of SQLite's: `divv`.
 pub(super) const APPLICATION_ID: i32 = 0x6469_7676;
 /// The newest layout that this program knows.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// Times are nanoseconds of the machine's clock since its start. A lease's row
 /// outlives the lease, for its token and nonce do. `log` numbers all changes
@@ -46,6 +46,12 @@ CREATE TABLE moved (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX moved_until ON moved (expires);
 CREATE TABLE work_group (name TEXT PRIMARY KEY, json TEXT NOT NULL) STRICT;
+";
+
+/// What the second layout adds.
+const LAYOUT_2: &str = "
+CREATE TABLE wish (cluster TEXT PRIMARY KEY, json TEXT NOT NULL) STRICT;
+CREATE TABLE move_log (cluster TEXT PRIMARY KEY, lines TEXT NOT NULL) STRICT;
 ";
 
 /// Refuses a database that is not ours or too new, before anything about it is
@@ -84,9 +90,13 @@ pub(super) fn prepare(connection: &mut Connection, place: &Place) -> Result<(), 
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(before)?;
     let work = || {
-        if pragma(&transaction, "user_version")? == 0 {
+        let version = pragma(&transaction, "user_version")?;
+        if version < 1 {
             transaction.execute_batch(LAYOUT)?;
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        }
+        if version < 2 {
+            transaction.execute_batch(LAYOUT_2)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
         }
         live(&transaction, &fresh_id, &boot, &home)

@@ -37,6 +37,8 @@ pub(super) struct Bucket {
     /// What the subject of each of this cluster's keys begins with.
     space: String,
     pub(super) replicas: u8,
+    /// Made if it is missing.
+    create: bool,
 }
 
 impl Bucket {
@@ -47,6 +49,7 @@ impl Bucket {
             stream: format!("KV_{name}"),
             space: format!("$KV.{name}.{}.", encode_part(&settings.cluster)),
             replicas: settings.replicas,
+            create: settings.create,
         }
     }
 
@@ -101,6 +104,11 @@ impl Bucket {
                     )));
                 }
                 Err(fault) => return Err(fault.of_read(looking)),
+            }
+            if !self.create {
+                return Err(StoreError::unfit(format_args!(
+                    "{looking} is not there: nobody has made it"
+                )));
             }
             // An old server might misunderstand what it is asked to make.
             version::check(&link.server().version, self.replicas)?;

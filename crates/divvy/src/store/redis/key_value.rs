@@ -70,6 +70,10 @@ impl RedisKeyValue {
         let layout = KeyValueLayout::new(LeaseName::new("cluster", &settings.cluster)?);
         let deadline = Instant::now() + settings.connect_timeout;
         let link = Link::open(Endpoint::new(url, settings)?, settings.into()).await?;
+        // Who only looks has not chosen the server.
+        if settings.create {
+            link.server().warn_of_forgetting();
+        }
         let channel = layout.channel(link.endpoint().database());
         incarnation::greet(&link, &channel, &COMMANDS, deadline).await?;
         let shared = Shared {

@@ -50,6 +50,16 @@ pub(super) fn info(id: &str) -> String {
     format!("divvy:info:{id}")
 }
 
+/// What operators wish of a cluster.
+pub(super) fn wishes(cluster: &LeaseName) -> String {
+    format!("divvy:wishes:{cluster}")
+}
+
+/// A cluster's log of moves.
+pub(super) fn move_log(cluster: &LeaseName) -> String {
+    format!("divvy:moves:{cluster}")
+}
+
 pub(super) fn group(name: &str) -> String {
     format!("cfg:workload:{name}")
 }

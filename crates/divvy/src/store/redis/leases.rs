@@ -7,7 +7,7 @@ use ::redis::Value;
 use async_trait::async_trait;
 use divvy_core::store::{
     Acquired, Claim, GroupDocument, Holder, Incarnation, LeaseKey, LeaseName, Member, Nonce,
-    SessionStart, StoreError, Tenure, Token, WorkerId, WorkerInfo,
+    SessionStart, StoreError, Tenure, Token, WorkerId, WorkerInfo, check_moves,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -16,10 +16,13 @@ use super::endpoint::Endpoint;
 use super::failure::Nature;
 use super::link::Link;
 use super::members::Membership;
+use super::notes::Notes;
 use super::script::{self, Inputs, Script};
 use super::subscription::{Heard, Subscription};
 use super::{groups, incarnation, layout, reply};
-use crate::store::bounds::{TTL_MAX, check_batch, check_group, check_ttl, checked_beat};
+use crate::store::bounds::{
+    TTL_MAX, check_batch, check_group, check_ttl, check_wishes, checked_beat,
+};
 use crate::store::connection::Connection;
 use crate::store::notices::{LeaseNotice, LeaseNotices, NoticeBoard};
 use crate::store::settings::StoreSettings;
@@ -75,6 +78,10 @@ impl RedisLeases {
         let cluster = LeaseName::new("cluster", &settings.cluster)?;
         let deadline = Instant::now() + settings.connect_timeout;
         let link = Link::open(Endpoint::new(url, settings)?, settings.into()).await?;
+        // Who only looks has not chosen the server.
+        if settings.create {
+            link.server().warn_of_forgetting();
+        }
         let channel = layout::member_channel(link.endpoint().database(), &cluster);
         incarnation::greet(&link, &channel, &COMMANDS, deadline).await?;
         let shared = Shared {
@@ -102,6 +109,13 @@ impl RedisLeases {
 
     fn membership(&self) -> Membership<'_> {
         Membership {
+            link: self.link(),
+            cluster: &self.shared.cluster,
+        }
+    }
+
+    fn notes(&self) -> Notes<'_> {
+        Notes {
             link: self.link(),
             cluster: &self.shared.cluster,
         }
@@ -339,6 +353,24 @@ impl Leases for RedisLeases {
 
     async fn remove_group(&self, name: &LeaseName) -> Result<bool, StoreError> {
         groups::remove(&self.link().call(Nature::Write)?, name).await
+    }
+
+    async fn wishes(&self) -> Result<Option<String>, StoreError> {
+        self.notes().wishes().await
+    }
+
+    async fn set_wishes(&self, before: Option<&str>, wishes: &str) -> Result<bool, StoreError> {
+        check_wishes(wishes)?;
+        self.notes().set_wishes(before, wishes).await
+    }
+
+    async fn log_moves(&self, moves: &[String]) -> Result<(), StoreError> {
+        check_moves(moves)?;
+        self.notes().log_moves(moves).await
+    }
+
+    async fn moves(&self) -> Result<Vec<String>, StoreError> {
+        self.notes().moves().await
     }
 
     async fn notices(&self) -> Result<LeaseNotices, StoreError> {

@@ -239,7 +239,6 @@ impl Link {
             .server
             .check_writable()
             .map_err(|error| endpoint.place_it(&error))?;
-        carried.server.warn_of_forgetting();
         let shared = Arc::new(Shared {
             endpoint: Arc::new(endpoint),
             timing,

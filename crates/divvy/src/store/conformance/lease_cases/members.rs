@@ -1,5 +1,6 @@
 //! Members: the live workers of a cluster.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divvy_core::store::{Member, SessionStart, Tenure, WorkerInfo};
@@ -109,6 +110,10 @@ pub async fn what_a_worker_says_comes_back(
             weight,
             healthy: number % 2 == 0,
             groups: served[number % served.len()].clone(),
+            partitions: match number {
+                2 => hostile.iter().map(|name| ((*name).to_owned(), 9)).collect(),
+                _ => BTreeMap::new(),
+            },
             max_partitions: (number == 3).then_some(7),
             max_per_group: (number == 4).then_some(u32::MAX),
         };

@@ -1,35 +1,9 @@
-//! The record `moves`: the last moves, and why.
+//! The record `moves` as a leader knows it: the last moves, and why.
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
-use crate::error::Invalid;
+use crate::moves::{MOVES_BYTES_MAX, MOVES_MAX, MoveEntry};
 use crate::store::Revision;
-
-/// Most moves that are remembered.
-pub const MOVES_MAX: usize = 256;
-/// Largest log of moves, in bytes.
-pub const MOVES_BYTES_MAX: usize = 256 * 1024;
-
-/// A partition that got an owner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MoveEntry {
-    /// The partition's text form.
-    pub partition: String,
-    /// Who had it last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// Who got it.
-    pub to: String,
-    /// Why, in words.
-    pub cause: String,
-    /// The root that granted it.
-    pub version: String,
-    /// When, by the wall clock of the leader.
-    pub unix_ms: u64,
-}
 
 /// What a leader knows of the log.
 #[derive(Debug, Clone, Default)]
@@ -79,22 +53,5 @@ impl MoveLog {
             let half = self.entries.len().div_ceil(2);
             self.entries.drain(..half);
         }
-    }
-}
-
-impl MoveEntry {
-    /// Reads the record `moves`, oldest first.
-    pub fn decode_log(bytes: &[u8]) -> Result<Vec<Self>, Invalid> {
-        if bytes.len() > MOVES_BYTES_MAX {
-            let rule = format!("must be at most {MOVES_BYTES_MAX}");
-            return Err(Invalid::new("moves bytes", bytes.len(), rule));
-        }
-        let entries: Vec<Self> = serde_json::from_slice(bytes)
-            .map_err(|error| Invalid::new("moves", error, "must be a JSON list of moves"))?;
-        if entries.len() > MOVES_MAX {
-            let rule = format!("must be at most {MOVES_MAX}");
-            return Err(Invalid::new("moves", entries.len(), rule));
-        }
-        Ok(entries)
     }
 }

@@ -1,4 +1,5 @@
-//! The record `ctl`: what operators wish.
+//! What operators wish of a cluster: the record `ctl` of leader mode, and the
+//! wishes that a lease store keeps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +12,11 @@ pub const CONTROL_BYTES_MAX: usize = 256 * 1024;
 /// The format of the record.
 const FORMAT: u32 = 1;
 
-/// What operators wish of a cluster. Whoever leads honours it.
+/// What operators wish of a cluster. Whoever leads honours it; where nobody
+/// does, everybody.
 ///
 /// ```
-/// use divvy_core::leader::Control;
+/// use divvy_core::Control;
 ///
 /// let mut control = Control::default();
 /// control.cordoned.insert("worker-3".into());
@@ -34,6 +36,9 @@ pub struct Control {
     /// Partitions that shall be with this worker while it can have them.
     #[serde(default)]
     pub pinned: BTreeMap<String, String>,
+    /// Counts requests to read the partitions anew.
+    #[serde(default)]
+    pub refresh: u64,
 }
 
 impl Default for Control {
@@ -43,6 +48,7 @@ impl Default for Control {
             cordoned: BTreeSet::new(),
             drained: BTreeSet::new(),
             pinned: BTreeMap::new(),
+            refresh: 0,
         }
     }
 }

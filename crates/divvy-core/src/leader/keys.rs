@@ -5,17 +5,23 @@ use crate::worker::WORKER_NAME_BYTES_MAX;
 
 /// Keys by their meaning.
 #[derive(Debug, Clone)]
-pub(super) struct Keys {
-    pub(super) leader: Key,
-    pub(super) root: Key,
-    pub(super) control: Key,
-    pub(super) moves: Key,
-    pub(super) workers: Prefix,
-    pub(super) chunks: Prefix,
+pub struct Keys {
+    /// Who leads.
+    pub leader: Key,
+    /// Who holds what.
+    pub root: Key,
+    /// What operators wish: a [`Control`](crate::Control).
+    pub control: Key,
+    /// The last moves: see [`MoveEntry`](crate::MoveEntry).
+    pub moves: Key,
+    /// The records of workers are below this.
+    pub workers: Prefix,
+    /// Chunks of what is too large for the root are below this.
+    pub chunks: Prefix,
 }
 
-impl Keys {
-    pub(super) fn new() -> Self {
+impl Default for Keys {
+    fn default() -> Self {
         let key = |name| Key::new([name]).expect("a short constant is a key");
         Self {
             leader: key("leader"),
@@ -26,7 +32,9 @@ impl Keys {
             chunks: Prefix::below(key("c")),
         }
     }
+}
 
+impl Keys {
     /// The key of a worker's record. Ids are bounded, so there is one.
     pub(super) fn worker(id: &str) -> Key {
         Key::new(["w", id]).expect("the id of a worker fits into a key")
@@ -34,7 +42,7 @@ impl Keys {
 
     /// The id of the worker whose record this is; nothing if no worker can
     /// have it: a root that named it could not be read.
-    pub(super) fn id_of(key: &Key) -> Option<Box<str>> {
+    pub fn id_of(key: &Key) -> Option<Box<str>> {
         let text = key.as_str().strip_prefix("w.")?;
         let id = crate::store::decode_part(text)?;
         crate::name::check("worker id", &id, WORKER_NAME_BYTES_MAX).ok()?;

@@ -1,0 +1,178 @@
+//! What operators wish, and what is told of moves.
+
+use std::time::Duration;
+
+use divvy_core::Control;
+use divvy_core::lease::Misalignment;
+
+use crate::cluster::{Cluster, key, ms, settings};
+
+const UNITS: u32 = 24;
+
+fn three_workers() -> Cluster {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b", "c"] {
+        cluster.start(Cluster::setup(name, &[("demo", UNITS)], settings()));
+    }
+    cluster.until(ms(2_000), |cluster| cluster.running() == UNITS as usize);
+    cluster.pass(Duration::from_secs(100));
+    cluster
+}
+
+fn wish(cluster: &mut Cluster, change: impl FnOnce(&mut Control)) {
+    let mut control = Control::default();
+    change(&mut control);
+    cluster.wish(std::str::from_utf8(&control.encode()).unwrap());
+}
+
+#[test]
+fn a_drained_worker_gives_up_everything_at_once_and_gets_it_back() {
+    let mut cluster = three_workers();
+    let before = cluster.shares();
+    wish(&mut cluster, |control| {
+        control.drained.insert("b".into());
+    });
+    let took = cluster.until(ms(2_000), |cluster| {
+        cluster.shares()[1] == 0 && cluster.running() == UNITS as usize
+    });
+    assert!(took < ms(1_000), "{took:?}");
+    wish(&mut cluster, |_| {});
+    cluster.until(Duration::from_secs(200), |cluster| {
+        cluster.is_settled() && cluster.shares() == before
+    });
+    cluster.pass(ms(10));
+    let drained = cluster.moves().into_iter();
+    let drained = drained.filter(|entry| entry.cause == "an operator drained its worker");
+    assert_eq!(drained.count(), before[1]);
+}
+
+#[test]
+fn a_cordoned_worker_keeps_what_it_has_and_takes_nothing_more() {
+    let mut cluster = three_workers();
+    let before = cluster.shares();
+    wish(&mut cluster, |control| {
+        control.cordoned.insert("b".into());
+    });
+    cluster.pass(Duration::from_secs(100));
+    assert_eq!(cluster.shares(), before, "nothing moves for it");
+    let cordoned = cluster.places[1].member.misaligned();
+    let cordoned: Vec<_> = cordoned.map(|misaligned| misaligned.why).collect();
+    assert_eq!(cordoned, vec![Misalignment::Cordoned; before[1]]);
+    cluster.kill(0);
+    cluster.until(ms(11_500), |cluster| cluster.running() == UNITS as usize);
+    assert_eq!(cluster.shares()[1], before[1], "the others take it all");
+}
+
+#[test]
+fn where_all_are_drained_nobody_gives_up_anything() {
+    let mut cluster = three_workers();
+    let before = cluster.shares();
+    wish(&mut cluster, |control| {
+        control.drained.extend(["a", "b", "c"].map(Into::into));
+    });
+    cluster.pass(Duration::from_secs(100));
+    assert_eq!(cluster.shares(), before);
+}
+
+#[test]
+fn a_pinned_partition_goes_where_it_is_pinned_and_back() {
+    let mut cluster = three_workers();
+    let unit = key("demo", 7);
+    let owner = |cluster: &Cluster| {
+        let places = cluster.places.iter();
+        let mut owners = places.enumerate();
+        let owner =
+            owners.find(|(_, place)| place.is_up && place.running.contains_key(&key("demo", 7)));
+        owner.map(|(owner, _)| owner)
+    };
+    let home = owner(&cluster).unwrap();
+    let away = (home + 1) % 3;
+    let name = ["a", "b", "c"][away];
+    wish(&mut cluster, |control| {
+        control.pinned.insert(unit.to_string(), name.into());
+    });
+    cluster.until(Duration::from_secs(10), |cluster| {
+        owner(cluster) == Some(away)
+    });
+    cluster.pass(ms(10));
+    let pinned = cluster.moves().into_iter().rev();
+    let mut pinned = pinned.filter(|entry| entry.partition == "demo:7");
+    let taken = pinned.next().unwrap();
+    assert_eq!(taken.to.as_deref(), Some(name));
+    assert_eq!(taken.cause, "an operator pinned it here");
+    let given = pinned.next().unwrap();
+    assert_eq!(given.cause, format!("{name} should have it"));
+
+    // Whoever cannot have it does not get it.
+    cluster.kill(away);
+    cluster.until(ms(11_500), |cluster| owner(cluster).is_some());
+    wish(&mut cluster, |_| {});
+    cluster.until(Duration::from_secs(200), |cluster| {
+        cluster.is_settled() && owner(cluster) == Some(home)
+    });
+}
+
+#[test]
+fn a_refresh_reads_groups_anew_and_what_cannot_be_read_changes_nothing() {
+    let mut cluster = Cluster::new();
+    let mut setup = Cluster::setup("a", &[], settings());
+    setup.dynamic = true;
+    cluster.start(setup);
+    cluster.pass(Duration::from_secs(3));
+    let group = divvy_core::store::LeaseName::new("group", "late").unwrap();
+    // Nobody is told of it.
+    cluster
+        .table
+        .set_group(&group, r#"{"name": "late", "units": 3}"#);
+    cluster.pass(ms(500));
+    assert_eq!(cluster.running(), 0);
+    wish(&mut cluster, |control| control.refresh = 1);
+    cluster.until(ms(500), |cluster| cluster.running() == 3);
+
+    wish(&mut cluster, |control| {
+        control.cordoned.insert("a".into());
+        control.refresh = 1;
+    });
+    cluster.pass(ms(100));
+    cluster.wish("{");
+    cluster.pass(Duration::from_secs(20));
+    let told = cluster.problems(0);
+    let told: Vec<_> = told
+        .iter()
+        .filter(|text| text.contains("operators"))
+        .collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    cluster
+        .table
+        .set_group(&group, r#"{"name": "late", "units": 5}"#);
+    cluster.pass(Duration::from_secs(40));
+    assert_eq!(cluster.running(), 3, "it is still cordoned");
+}
+
+#[test]
+fn moves_are_told_with_their_causes_and_who_was_considered() {
+    let mut cluster = three_workers();
+    let entries = cluster.moves();
+    assert_eq!(entries.len(), UNITS as usize);
+    for entry in &entries {
+        assert_eq!(entry.cause, "it was free, and this worker is first in rank");
+        let considered = &entry.considered;
+        assert_eq!(considered.len(), 3);
+        assert_eq!(Some(&considered[0].worker), entry.to.as_ref());
+        assert!(considered.is_sorted_by(|a, b| a.score > b.score));
+        assert!(considered.iter().all(|worker| worker.rejected.is_none()));
+        assert!(entry.token.is_some() && entry.unix_ms > 0);
+    }
+    cluster.kill(0);
+    cluster.until(ms(11_500), |cluster| cluster.running() == UNITS as usize);
+    cluster.pass(ms(10));
+    let entries = cluster.moves().split_off(UNITS as usize);
+    assert!(!entries.is_empty());
+    for entry in entries {
+        assert_eq!(entry.from.as_deref(), Some("a"));
+        let cause = "a let its lease run out, and this worker is next in rank";
+        assert_eq!(entry.cause, cause);
+        let rejected = entry.considered[0].rejected.as_deref();
+        assert!(entry.considered[0].worker != "a" || rejected.is_some());
+    }
+}

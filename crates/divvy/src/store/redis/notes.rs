@@ -1,0 +1,73 @@
+//! What is there for people: what operators wish, and the log of moves.
+
+use ::redis::Value;
+use divvy_core::store::{LeaseName, StoreError};
+use divvy_core::{CONTROL_BYTES_MAX, MOVES_BYTES_MAX};
+
+use super::failure::Nature;
+use super::link::Link;
+use super::script::{self, Inputs};
+use super::{layout, reply};
+
+/// The notes of one cluster.
+pub(super) struct Notes<'a> {
+    pub(super) link: &'a Link,
+    pub(super) cluster: &'a LeaseName,
+}
+
+impl Notes<'_> {
+    /// What is too long to be ours comes cut, one byte over the bound, and so
+    /// is known for it.
+    pub(super) async fn wishes(&self) -> Result<Option<String>, StoreError> {
+        let text = self.range(layout::wishes(self.cluster), CONTROL_BYTES_MAX);
+        Ok(Some(text.await?).filter(|text| !text.is_empty()))
+    }
+
+    pub(super) async fn set_wishes(
+        &self,
+        before: Option<&str>,
+        wishes: &str,
+    ) -> Result<bool, StoreError> {
+        let channel = layout::member_channel(self.link.endpoint().database(), self.cluster);
+        let inputs = Inputs::new()
+            .key(layout::wishes(self.cluster))
+            .argument(before.unwrap_or_default())
+            .argument(wishes)
+            .argument(channel)
+            .argument(self.cluster.as_str());
+        let call = self.link.call(Nature::Write)?;
+        match script::SET_WISHES.run(&call, inputs).await? {
+            Value::Int(written) => Ok(written == 1),
+            _ => Err(reply::unexpected("a script")),
+        }
+    }
+
+    pub(super) async fn log_moves(&self, moves: &[String]) -> Result<(), StoreError> {
+        if moves.is_empty() {
+            return Ok(());
+        }
+        let lines: String = moves
+            .iter()
+            .flat_map(|line| [line.as_str(), "\n"])
+            .collect();
+        let inputs = Inputs::new()
+            .key(layout::move_log(self.cluster))
+            .argument(MOVES_BYTES_MAX)
+            .argument(lines);
+        let call = self.link.call(Nature::Write)?;
+        script::LOG_MOVES.run(&call, inputs).await?;
+        Ok(())
+    }
+
+    pub(super) async fn moves(&self) -> Result<Vec<String>, StoreError> {
+        let log = self.range(layout::move_log(self.cluster), MOVES_BYTES_MAX);
+        Ok(log.await?.lines().map(str::to_owned).collect())
+    }
+
+    async fn range(&self, key: String, bytes_max: usize) -> Result<String, StoreError> {
+        let mut command = ::redis::cmd("GETRANGE");
+        command.arg(key).arg(0).arg(bytes_max);
+        let found = self.link.call(Nature::Read)?.ask(command).await?;
+        reply::text(&found).ok_or_else(|| reply::unexpected("GETRANGE"))
+    }
+}
