@@ -8,6 +8,7 @@ use divvy::{Invalid, KeyScheme};
 
 mod agent;
 mod bench;
+mod cluster;
 mod help;
 mod placement;
 mod simulate;
@@ -17,6 +18,10 @@ mod workload;
 
 pub(crate) use agent::{AgentArgs, AgentPreset, ChildArgs};
 pub(crate) use bench::{BenchCommand, FailoverArgs, MessagesArgs, Part, RetentionName, StoresArgs};
+pub(crate) use cluster::{
+    ClusterArgs, DrainArgs, PinArgs, RefreshArgs, StatusArgs, TopArgs, UnpinArgs, WhyArgs,
+    WorkerNameArgs,
+};
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
@@ -77,6 +82,33 @@ pub(crate) enum Command {
     /// Show or change the workloads that agents find in a store
     #[command(subcommand, long_about = help::WORKLOAD, after_long_help = help::WORKLOAD_EXAMPLES)]
     Workload(WorkloadCommand),
+    /// Show a live cluster: its workers, and who owns what
+    #[command(long_about = help::STATUS, after_long_help = help::STATUS_EXAMPLES)]
+    Status(StatusArgs),
+    /// Show a live cluster as it changes
+    #[command(long_about = help::TOP, after_long_help = help::TOP_EXAMPLES)]
+    Top(TopArgs),
+    /// Show the last moves of a partition, and why it is where it is
+    #[command(long_about = help::WHY, after_long_help = help::WHY_EXAMPLES)]
+    Why(WhyArgs),
+    /// Let a worker keep what it has, and give it nothing more
+    #[command(long_about = help::CORDON, after_long_help = help::CORDON_EXAMPLES)]
+    Cordon(WorkerNameArgs),
+    /// Let a worker give up everything, and give it nothing
+    #[command(long_about = help::DRAIN, after_long_help = help::CORDON_EXAMPLES)]
+    Drain(DrainArgs),
+    /// Give a cordoned or drained worker its share again
+    #[command(long_about = help::UNCORDON, after_long_help = help::CORDON_EXAMPLES)]
+    Uncordon(WorkerNameArgs),
+    /// Keep a partition with a worker
+    #[command(long_about = help::PIN, after_long_help = help::PIN_EXAMPLES)]
+    Pin(PinArgs),
+    /// Let a pinned partition go where it belongs
+    #[command(long_about = help::PIN, after_long_help = help::PIN_EXAMPLES)]
+    Unpin(UnpinArgs),
+    /// Have the partitions or workloads read anew
+    #[command(long_about = help::REFRESH)]
+    Refresh(RefreshArgs),
     /// Become a command that ends with its parent
     #[command(hide = true)]
     RunChild(ChildArgs),

@@ -5,9 +5,14 @@ pub(crate) mod assign;
 pub(crate) mod bench;
 pub(crate) mod explain;
 pub(crate) mod key;
+mod live;
 mod picture;
 pub(crate) mod plan;
 pub(crate) mod simulate;
+pub(crate) mod status;
+pub(crate) mod top;
+pub(crate) mod why;
+pub(crate) mod wish;
 pub(crate) mod worker;
 pub(crate) mod workload;
 

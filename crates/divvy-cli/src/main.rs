@@ -8,6 +8,7 @@
 mod args;
 mod bar;
 mod commands;
+mod condensed;
 mod failure;
 mod holding;
 mod input;
@@ -18,6 +19,7 @@ mod refusal;
 mod spinner;
 mod table;
 mod terminal;
+mod utc;
 mod warnings;
 mod wrap;
 
@@ -50,6 +52,15 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Explain(args) => commands::explain::run(args, &mut out)?,
         Command::Agent(args) => commands::agent::run(args, &mut out)?,
         Command::Workload(args) => commands::workload::run(args, &mut out)?,
+        Command::Status(args) => commands::status::run(args, &mut out)?,
+        Command::Top(args) => commands::top::run(args, &mut out)?,
+        Command::Why(args) => commands::why::run(args, &mut out)?,
+        Command::Cordon(args) => commands::wish::cordon(args, &mut out)?,
+        Command::Drain(args) => commands::wish::drain(args, &mut out)?,
+        Command::Uncordon(args) => commands::wish::uncordon(args, &mut out)?,
+        Command::Pin(args) => commands::wish::pin(args, &mut out)?,
+        Command::Unpin(args) => commands::wish::unpin(args, &mut out)?,
+        Command::Refresh(args) => commands::wish::refresh(args, &mut out)?,
         Command::RunChild(args) => commands::agent::exec(args)?,
         Command::Worker(args) => commands::worker::run(args, &mut out)?,
         Command::Simulate(args) => commands::simulate::run(args, &mut out)?,

@@ -41,6 +41,7 @@ pub use divvy_core::*;
 pub mod controller;
 pub mod listing;
 pub mod manager;
+pub mod observer;
 pub mod store;
 #[cfg(feature = "nats")]
 pub mod subscriptions;

@@ -250,6 +250,72 @@ Examples:
   divvy workload list --store file:./agents.db
   divvy workload remove mail --store file:./agents.db";
 
+pub(super) const STATUS: &str = "\
+Looks at a live cluster through its store, without taking part: which workers there are, what they \
+own, and what is without an owner or not where it should be.
+
+In lease mode the store knows who is alive. In leader mode a worker has to be seen renewing its \
+record, so this takes up to a heartbeat, or up to a lease where one is silent; --no-wait shows \
+records as they are.";
+
+pub(super) const STATUS_EXAMPLES: &str = "\
+Examples:
+  divvy status --store file:./agents.db
+  divvy status --store file:./agents.db --list
+  divvy status --store file:./agents.db --json";
+
+pub(super) const TOP: &str = "\
+Shows a live cluster as it changes, until q is pressed: its workers and their loads, partitions \
+without an owner or on their way, the last moves with their causes, and how quickly the store \
+answers. Keys: q ends, s changes the order, arrows scroll, space pauses.";
+
+pub(super) const TOP_EXAMPLES: &str = "\
+Examples:
+  divvy top --store redis://127.0.0.1:6379
+  divvy top --store nats://127.0.0.1:4222 --cluster orders --interval 2s";
+
+pub(super) const WHY: &str = "\
+Shows where a partition is and why: how workers rank for it as things are now (in lease mode), and \
+its last moves, each with its cause and with those that were passed over. The last few hundred \
+moves of a cluster are remembered.";
+
+pub(super) const WHY_EXAMPLES: &str = "\
+Examples:
+  divvy why demo:3 --store file:./agents.db
+  divvy why demo:3 --store file:./agents.db --json";
+
+pub(super) const CORDON: &str = "\
+Lets a worker keep what it has, and gives it nothing more, until divvy uncordon. The wish stays in the \
+store: whoever leads, or every worker in lease mode, follows it at once, and still does after a \
+restart.";
+
+pub(super) const DRAIN: &str = "\
+Lets a worker give up everything, so that it can be taken away without anybody noticing, and gives \
+it nothing until divvy uncordon. Where nobody else can take its partitions, it keeps them.";
+
+pub(super) const UNCORDON: &str = "\
+Gives a worker that was cordoned or drained its share again.";
+
+pub(super) const CORDON_EXAMPLES: &str = "\
+Examples:
+  divvy cordon one --store file:./agents.db
+  divvy drain one --wait 10s --store file:./agents.db
+  divvy uncordon one --store file:./agents.db";
+
+pub(super) const PIN: &str = "\
+A pinned partition goes to its worker and stays there for as long as that worker is there, healthy, \
+not drained and able to have it; otherwise it goes where it would go without. divvy unpin takes \
+that back.";
+
+pub(super) const PIN_EXAMPLES: &str = "\
+Examples:
+  divvy pin demo:3 one --store file:./agents.db
+  divvy unpin demo:3 --store file:./agents.db";
+
+pub(super) const REFRESH: &str = "\
+Has the leader of a cluster read its source of partitions now, instead of at its next time; in \
+lease mode, has every worker read workloads, members and leases.";
+
 pub(super) const WORKER: &str = "\
 Takes part in a cluster as one of its workers: claims a stable id, may lead, and owns what it is \
 given until a signal (TERM or INT) or --run-for ends it. Every event is a line of JSON on stdout: \

@@ -1,0 +1,100 @@
+//! What may be typed after the commands that look at a live cluster, or change
+//! what is wished of it.
+
+use std::time::Duration;
+
+use divvy::observer::Mode;
+use divvy::store::StoreUrl;
+
+use super::store::{StoreArgs, span, typed_store};
+
+/// Which live cluster.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClusterArgs {
+    /// The store of the cluster [default: that of DIVVY_STORE]
+    #[arg(long, value_name = "URL", value_parser = typed_store)]
+    pub(crate) store: Option<StoreUrl>,
+    /// Its mode, leader or lease [default: the one that it is found in]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    #[command(flatten)]
+    pub(crate) reach: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusArgs {
+    /// Also list every partition
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Print JSON: {"mode", "workers": [...], "partitions": [...], "problems": [...], ...}
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// In leader mode, do not wait to see whether workers renew their leases
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) at: ClusterArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WhyArgs {
+    /// The partition, such as orders:17
+    pub(crate) partition: String,
+    /// Print JSON: {"partition": {...}, "ranking": [...], "moves": [...]}
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) at: ClusterArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorkerNameArgs {
+    /// The worker, as divvy status shows it
+    pub(crate) worker: String,
+    #[command(flatten)]
+    pub(crate) at: ClusterArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DrainArgs {
+    /// The worker, as divvy status shows it
+    pub(crate) worker: String,
+    /// Wait until it has nothing left, at most this long
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(crate) wait: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) at: ClusterArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PinArgs {
+    /// The partition, such as orders:17
+    pub(crate) partition: String,
+    /// The worker that shall have it
+    pub(crate) worker: String,
+    #[command(flatten)]
+    pub(crate) at: ClusterArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct UnpinArgs {
+    /// The partition, such as orders:17
+    pub(crate) partition: String,
+    #[command(flatten)]
+    pub(crate) at: ClusterArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RefreshArgs {
+    #[command(flatten)]
+    pub(crate) at: ClusterArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TopArgs {
+    /// Time between two looks
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = span)]
+    pub(crate) interval: Duration,
+    #[command(flatten)]
+    pub(crate) at: ClusterArgs,
+}

@@ -1,0 +1,229 @@
+//! `divvy status`: a live cluster, once.
+
+use std::io::{self, Write};
+
+use divvy::observer::{Mode, Snapshot, WorkerLife, WorkerStatus};
+use serde::Serialize;
+
+use super::live;
+use crate::args::StatusArgs;
+use crate::commands::write_json;
+use crate::condensed::condensed;
+use crate::failure::Failure;
+use crate::spinner::Spinner;
+use crate::table::{Align, Table, Tone, counted};
+use crate::terminal::{Terminal, shortened};
+
+/// Most characters of the partitions of a worker.
+const HAS_CHARS_MAX: usize = 48;
+
+/// A snapshot as it is printed.
+#[derive(Serialize)]
+struct Shown<'a> {
+    format: u32,
+    cluster: &'a str,
+    #[serde(flatten)]
+    snapshot: &'a Snapshot,
+    unowned: usize,
+    misplaced: usize,
+}
+
+pub(crate) fn run(args: &StatusArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let snapshot = live::block_on(async {
+        let mut observer = live::open(&args.at).await?;
+        let _spinner = Spinner::start("waiting for heartbeats");
+        let looked = match args.no_wait {
+            true => observer.look().await,
+            false => observer.look_long().await,
+        };
+        looked.map_err(live::refused)
+    })?;
+    let cluster = &args.at.reach.cluster;
+    if args.json {
+        let shown = Shown {
+            format: 1,
+            cluster,
+            unowned: unowned(&snapshot),
+            misplaced: misplaced(&snapshot),
+            snapshot: &snapshot,
+        };
+        return write_json(out, &shown);
+    }
+    let terminal = Terminal::of_stdout();
+    write_head(&snapshot, cluster, out).map_err(Failure::output)?;
+    workers(&snapshot)
+        .write(out, terminal.colour)
+        .map_err(Failure::output)?;
+    if args.list {
+        writeln!(out).map_err(Failure::output)?;
+        partitions(&snapshot)
+            .write(out, terminal.colour)
+            .map_err(Failure::output)?;
+    }
+    write_foot(&snapshot, out).map_err(Failure::output)
+}
+
+/// Partitions that nobody works on: without an owner, or with one that is gone.
+pub(super) fn unowned(snapshot: &Snapshot) -> usize {
+    let partitions = snapshot.partitions.iter();
+    partitions
+        .filter(|p| p.owner.is_none() || p.orphaned)
+        .count()
+}
+
+/// Partitions whose owner is not the one that should have them, or that are on
+/// their way.
+pub(super) fn misplaced(snapshot: &Snapshot) -> usize {
+    let partitions = snapshot.partitions.iter();
+    partitions
+        .filter(|p| {
+            let is_elsewhere = p.desired.is_some() && p.owner != p.desired;
+            (p.asked_back || is_elsewhere) && p.owner.is_some() && !p.orphaned
+        })
+        .count()
+}
+
+/// Which cluster this is, and how quickly its store answers.
+pub(super) fn headline(snapshot: &Snapshot, cluster: &str) -> String {
+    let took = snapshot.took.as_secs_f64() * 1000.0;
+    let mode = snapshot.mode;
+    let mut line = format!("cluster {cluster} in {mode} mode, {}", snapshot.store);
+    line += &format!(", answered in {took:.1} ms");
+    if let (Some(version), Some(lifecycle)) = (&snapshot.version, snapshot.lifecycle) {
+        line += &format!("\nassignment {version}, {}", lifecycle.replace('_', " "));
+    }
+    if snapshot.quarantine {
+        line += "\nthe store has forgotten something: nothing is granted until all have stopped";
+    }
+    line
+}
+
+fn write_head(snapshot: &Snapshot, cluster: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}\n", headline(snapshot, cluster))
+}
+
+/// What a worker is, in words.
+pub(super) fn state_of(worker: &WorkerStatus) -> String {
+    let mut words = vec![worker.life.as_str()];
+    words.extend(worker.leads.then_some("leads"));
+    words.extend((!worker.healthy).then_some("unhealthy"));
+    words.extend(worker.cordoned.then_some("cordoned"));
+    words.extend(worker.drained.then_some("drained"));
+    words.join(", ")
+}
+
+fn workers(snapshot: &Snapshot) -> Table {
+    let mut headings = vec![
+        ("worker", Align::Left),
+        ("state", Align::Left),
+        ("weight", Align::Right),
+        ("owns", Align::Right),
+        ("share", Align::Right),
+    ];
+    let has_zones = snapshot.workers.iter().any(|worker| worker.zone.is_some());
+    if has_zones {
+        headings.push(("zone", Align::Left));
+    }
+    if snapshot.mode == Mode::Leader {
+        headings.push(("instance", Align::Left));
+    }
+    headings.push(("partitions", Align::Left));
+    let named = |(name, align): (&str, Align)| (name.to_owned(), align);
+    let mut table = Table::new(headings.into_iter().map(named));
+    let all = snapshot.partitions.len().max(1) as f64;
+    for worker in &snapshot.workers {
+        // Who left long ago and has nothing is history.
+        let is_gone = matches!(worker.life, WorkerLife::Left | WorkerLife::Fenced);
+        if is_gone && worker.owned == 0 {
+            continue;
+        }
+        let mut cells = vec![
+            worker.name.clone(),
+            state_of(worker),
+            worker.weight.to_string(),
+            worker.owned.to_string(),
+            format!("{:.1} %", worker.owned as f64 / all * 100.0),
+        ];
+        if has_zones {
+            cells.push(worker.zone.clone().unwrap_or_default());
+        }
+        if snapshot.mode == Mode::Leader {
+            cells.push(worker.instance.clone().unwrap_or_default());
+        }
+        let own = snapshot
+            .partitions
+            .iter()
+            .filter(|p| p.owner.as_deref() == Some(worker.name.as_str()));
+        let own = condensed(own.map(|partition| partition.name.as_str()));
+        cells.push(shortened(&own, HAS_CHARS_MAX).into_owned());
+        let tone = match worker.life.is_here() {
+            true => Tone::Plain,
+            false => Tone::Faint,
+        };
+        table.push(tone, cells);
+    }
+    table
+}
+
+fn partitions(snapshot: &Snapshot) -> Table {
+    let headings = ["partition", "owner", "token", "remark"];
+    let mut table = Table::new(headings.map(|name| (name.to_owned(), Align::Left)));
+    for partition in &snapshot.partitions {
+        let mut remarks = Vec::new();
+        if partition.asked_back {
+            remarks.push("asked back".to_owned());
+        }
+        if partition.orphaned {
+            remarks.push("its owner is gone".to_owned());
+        }
+        match (&partition.desired, &partition.owner) {
+            (Some(desired), Some(owner)) if desired != owner => {
+                remarks.push(format!("should be with {desired}"));
+            }
+            (_, None) => remarks.push("nobody owns it".to_owned()),
+            _ => {}
+        }
+        if let Some(pinned) = &partition.pinned {
+            remarks.push(format!("pinned to {pinned}"));
+        }
+        let token = partition.token.map(|token| token.to_string());
+        table.push(
+            Tone::Plain,
+            vec![
+                partition.name.clone(),
+                partition.owner.clone().unwrap_or_else(|| "-".to_owned()),
+                token.unwrap_or_default(),
+                remarks.join(", "),
+            ],
+        );
+    }
+    table
+}
+
+fn write_foot(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\n{}", summary(snapshot))?;
+    for problem in &snapshot.problems {
+        writeln!(out, "problem: {}", crate::terminal::message(problem))?;
+    }
+    Ok(())
+}
+
+/// How all is, in one line.
+pub(super) fn summary(snapshot: &Snapshot) -> String {
+    let all = snapshot.partitions.len();
+    let here = snapshot.workers.iter().filter(|w| w.life.is_here()).count();
+    let (unowned, misplaced) = (unowned(snapshot), misplaced(snapshot));
+    let mut line = format!(
+        "{} on {}: {} owned",
+        counted(all, "partition"),
+        counted(here, "worker"),
+        all - unowned
+    );
+    if unowned > 0 {
+        line += &format!(", {unowned} without an owner");
+    }
+    if misplaced > 0 {
+        line += &format!(", {misplaced} on the way or not where they should be");
+    }
+    line
+}

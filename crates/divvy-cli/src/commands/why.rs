@@ -1,0 +1,149 @@
+//! `divvy why`: the last moves of a partition, and their causes.
+
+use std::io::{self, Write};
+
+use divvy::observer::PartitionStatus;
+use divvy::{Considered, MoveEntry};
+use serde::Serialize;
+
+use super::live;
+use crate::args::WhyArgs;
+use crate::commands::write_json;
+use crate::failure::Failure;
+use crate::table::{Align, Table, Tone};
+use crate::terminal::Terminal;
+use crate::utc::{ago, utc};
+
+/// What is known of a partition.
+#[derive(Serialize)]
+struct Account {
+    format: u32,
+    partition: PartitionStatus,
+    /// As things are now, the best first; empty where nobody ranks.
+    ranking: Vec<Considered>,
+    /// Newest first.
+    moves: Vec<MoveEntry>,
+}
+
+pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let account = live::block_on(async {
+        let mut observer = live::open(&args.at).await?;
+        let snapshot = observer.look().await.map_err(live::refused)?;
+        live::known_partition(&snapshot, &args.partition)?;
+        let partition = snapshot.partition(&args.partition).cloned();
+        let ranking = observer.ranking(&args.partition);
+        let ranking = ranking.await.map_err(live::refused)?;
+        let moves = observer.moves().await.map_err(live::refused)?.into_iter();
+        let moves = moves.filter(|entry| entry.partition == args.partition);
+        Ok(Account {
+            format: 1,
+            partition: partition.expect("it is known"),
+            ranking,
+            moves: moves.rev().collect(),
+        })
+    })?;
+    if args.json {
+        return write_json(out, &account);
+    }
+    let colour = Terminal::of_stdout().colour;
+    write(&account, colour, out).map_err(Failure::output)
+}
+
+fn write(account: &Account, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+    let partition = &account.partition;
+    let name = &partition.name;
+    match &partition.owner {
+        None => write!(out, "{name} has no owner")?,
+        Some(owner) if partition.asked_back => {
+            write!(out, "{name} is asked back from {owner}")?;
+        }
+        Some(owner) if partition.orphaned => {
+            write!(out, "{name} was with {owner}, which is gone")?;
+        }
+        Some(owner) => write!(out, "{name} is with {owner}")?,
+    }
+    if let Some(token) = partition.token {
+        write!(out, ", by token {token}")?;
+    }
+    if let Some(pinned) = &partition.pinned {
+        write!(out, ", and pinned to {pinned}")?;
+    }
+    writeln!(out)?;
+    match (&partition.desired, &partition.owner) {
+        (Some(desired), owner) if owner.as_ref() != Some(desired) => {
+            writeln!(out, "It should be with {desired}.")?;
+        }
+        _ => {}
+    }
+    if !account.ranking.is_empty() {
+        writeln!(out, "\nHow workers rank for it now:")?;
+        ranking(account).write(out, colour)?;
+    }
+    if account.moves.is_empty() {
+        return writeln!(
+            out,
+            "\nIts last move is older than what is remembered of moves."
+        );
+    }
+    writeln!(out, "\nIts last moves, the newest first:")?;
+    moves(account).write(out, colour)
+}
+
+fn ranking(account: &Account) -> Table {
+    let headings = [
+        ("rank", Align::Right),
+        ("worker", Align::Left),
+        ("score", Align::Right),
+        ("remark", Align::Left),
+    ];
+    let mut table = Table::new(headings.map(|(name, align)| (name.to_owned(), align)));
+    for (place, worker) in account.ranking.iter().enumerate() {
+        let is_owner = account.partition.owner.as_ref() == Some(&worker.worker);
+        let remark = match (&worker.rejected, is_owner) {
+            (Some(rejected), _) => rejected.clone(),
+            (None, true) => "has it".to_owned(),
+            (None, false) => String::new(),
+        };
+        let tone = match is_owner {
+            true => Tone::Strong,
+            false => Tone::Plain,
+        };
+        table.push(
+            tone,
+            vec![
+                (place + 1).to_string(),
+                worker.worker.clone(),
+                worker
+                    .score
+                    .map_or_else(|| "pinned".into(), |s| format!("{s:.4}")),
+                remark,
+            ],
+        );
+    }
+    table
+}
+
+fn moves(account: &Account) -> Table {
+    let headings = ["when (UTC)", "", "from", "to", "why", "passed over"];
+    let mut table = Table::new(headings.map(|name| (name.to_owned(), Align::Left)));
+    for entry in &account.moves {
+        let passed_over = entry.considered.iter().filter_map(|worker| {
+            let why = worker.rejected.as_ref()?;
+            Some(format!("{} {why}", worker.worker))
+        });
+        let passed_over: Vec<String> = passed_over.collect();
+        let who = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
+        table.push(
+            Tone::Plain,
+            vec![
+                utc(entry.unix_ms),
+                ago(entry.unix_ms),
+                who(&entry.from),
+                who(&entry.to),
+                entry.cause.clone(),
+                passed_over.join("; "),
+            ],
+        );
+    }
+    table
+}

@@ -1,0 +1,206 @@
+//! Commands that look at a live cluster, and change what is wished of it, on
+//! clusters of processes in both modes.
+
+mod fleet;
+mod screen;
+
+use crate::fleet::{Fleet, Kind, on};
+
+#[test]
+fn status_shows_all_split_and_none_twice_and_who_is_gone() {
+    on(&Kind::ALL, async |mut fleet| {
+        let names = fleet.started(&["one", "two"]).await;
+        let status = fleet.json("status --json");
+        assert_eq!(status["format"], 1);
+        assert_eq!(status["unowned"], 0);
+        let partitions = status["partitions"].as_array().unwrap();
+        assert_eq!(partitions.len(), 8);
+        for partition in partitions {
+            let owner = partition["owner"].as_str().unwrap();
+            assert!(names.iter().any(|name| name == owner), "{partition}");
+            assert!(partition["token"].is_string(), "{partition}");
+        }
+        let mode = if fleet.kind.is_led() {
+            "leader"
+        } else {
+            "lease"
+        };
+        let text = fleet.done("status --list");
+        for part in [
+            &format!("cluster default in {mode} mode"),
+            "8 partitions on 2 workers: 8 owned",
+            "demo:7",
+            &names[1],
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        fleet.kill(0);
+        let names = &names;
+        fleet
+            .until("the other has all, and is alone", || {
+                let text = fleet.run("status").stdout;
+                fleet.shares(names) == [0, 8] && text.contains("8 partitions on 1 worker: 8 owned")
+            })
+            .await;
+    });
+}
+
+#[test]
+fn a_drained_worker_is_emptied_and_gets_its_share_again() {
+    on(&Kind::ALL, async |mut fleet| {
+        let names = fleet.started(&["one", "two"]).await;
+        let text = fleet.done(&format!("drain {} --wait 30s", names[0]));
+        assert!(text.contains("has nothing left"), "{text}");
+        assert_eq!(fleet.shares(&names), [0, 8]);
+        let text = fleet.done("status");
+        assert!(text.contains("drained"), "{text}");
+        let text = fleet.done(&format!("uncordon {}", names[0]));
+        assert!(text.contains("gets its share again"), "{text}");
+        fleet
+            .until("it has its share", || fleet.shares(&names)[0] > 0)
+            .await;
+        let text = fleet.done(&format!("uncordon {}", names[0]));
+        assert!(text.contains("nothing is changed"), "{text}");
+    });
+}
+
+#[test]
+fn a_cordoned_worker_gets_nothing_more() {
+    on(&Kind::ALL, async |mut fleet| {
+        let names = fleet.started(&["one", "two"]).await;
+        let before = fleet.shares(&names);
+        fleet.done(&format!("cordon {}", names[0]));
+        fleet.start("three");
+        fleet
+            .until("it has joined", || fleet.name_of("three").is_some())
+            .await;
+        let third = fleet.name_of("three").unwrap();
+        let all = [names.clone(), vec![third]].concat();
+        fleet.kill(1);
+        let all = &all;
+        fleet
+            .until("others have the rest", || {
+                let shares = fleet.shares(all);
+                shares[1] == 0 && shares.iter().sum::<u64>() == 8
+            })
+            .await;
+        assert!(fleet.shares(all)[0] <= before[0]);
+    });
+}
+
+#[test]
+fn a_pinned_partition_moves_and_why_says_so() {
+    on(&Kind::ALL, async |mut fleet| {
+        let names = fleet.started(&["one", "two"]).await;
+        let owner = |fleet: &Fleet| {
+            let why = fleet.json("why demo:3 --json");
+            why["partition"]["owner"].as_str().map(str::to_owned)
+        };
+        let before = owner(&fleet).unwrap();
+        let other = names.iter().find(|name| **name != before).unwrap();
+        let text = fleet.done(&format!("pin demo:3 {other}"));
+        assert!(text.contains(&format!("demo:3 is pinned to {other}")));
+        fleet
+            .until("it is there", || owner(&fleet).as_ref() == Some(other))
+            .await;
+        let text = fleet.done("why demo:3");
+        assert!(
+            text.starts_with(&format!("demo:3 is with {other}, by token ")),
+            "{text}"
+        );
+        for part in [&format!("pinned to {other}"), "Its last moves", &before] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        if !fleet.kind.is_led() {
+            assert!(text.contains("an operator pinned it here"), "{text}");
+            assert!(text.contains("How workers rank for it now"), "{text}");
+        }
+        let moves = fleet.json("why demo:3 --json");
+        let newest = &moves["moves"][0];
+        assert_eq!(newest["to"], **other, "{moves}");
+        let text = fleet.done("unpin demo:3");
+        assert!(text.contains("no longer pinned"), "{text}");
+        assert!(fleet.done("unpin demo:3").contains("is not pinned"));
+    });
+}
+
+#[test]
+fn a_refresh_is_asked_for() {
+    on(&Kind::ALL, async |mut fleet| {
+        let names = fleet.started(&["one"]).await;
+        let text = fleet.done("refresh");
+        let expected = match fleet.kind.is_led() {
+            true => "whoever leads reads the partitions anew",
+            false => "all workers read workloads, members and leases anew",
+        };
+        assert!(text.contains(expected), "{text}");
+        assert_eq!(fleet.shares(&names), [8]);
+    });
+}
+
+#[test]
+fn what_is_not_there_is_one_clear_line() {
+    on(&Kind::ALL, async |mut fleet| {
+        let said = fleet.run("status");
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert_eq!(said.stderr.lines().count(), 1, "{said:?}");
+        let names = fleet.started(&["one"]).await;
+        let there = format!("there are {}", names[0]);
+        for (line, part) in [
+            ("cordon nobody", there.as_str()),
+            ("drain nobody", &there),
+            ("pin demo:3 nobody", &there),
+            (
+                &format!("pin demo:8 {}", names[0]),
+                "there are 8, from demo:0 to demo:7",
+            ),
+            ("why demo:99", "there are 8"),
+        ] {
+            let said = fleet.run(line);
+            assert_eq!(said.code, Some(1), "{line}: {said:?}");
+            assert_eq!(said.stderr.lines().count(), 1, "{line}: {said:?}");
+            assert!(said.stderr.contains(part), "{line}: {said:?}");
+        }
+        let said = fleet.run("status --cluster other");
+        assert_eq!(said.code, Some(1), "{said:?}");
+        let said = fleet.run("status --store memory");
+        assert_eq!(said.code, Some(2), "{said:?}");
+        let said = fleet.run("top");
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.stderr.contains("needs a terminal"), "{said:?}");
+    });
+}
+
+#[test]
+fn a_store_that_is_not_there_is_not_made() {
+    on(&[Kind::LeasesInFile, Kind::LedByNats], async |fleet| {
+        for line in ["status", "status --mode leader", "refresh", "why demo:3"] {
+            let said = fleet.run(line);
+            assert_eq!(said.code, Some(1), "{line}: {said:?}");
+            assert!(said.stderr.contains("is not there"), "{line}: {said:?}");
+        }
+        let made = std::fs::read_dir(fleet.directory()).unwrap().count();
+        assert_eq!(made, 2, "only what the test put there");
+    });
+}
+
+#[test]
+fn every_example_of_the_help_works() {
+    on(&[Kind::LeasesInFile], async |mut fleet| {
+        fleet.started(&["one", "two"]).await;
+        for command in ["status", "why", "cordon", "pin"] {
+            let help = fleet.done(&format!("{command} --help"));
+            let examples = help
+                .lines()
+                .skip_while(|line| *line != "Examples:")
+                .skip(1)
+                .take_while(|line| !line.is_empty());
+            let examples: Vec<&str> = examples.map(str::trim).collect();
+            assert!(examples.len() >= 2, "{command}: {examples:?}");
+            for line in examples {
+                let line = line.strip_prefix("divvy ").expect("a command of divvy");
+                assert!(!fleet.done(line).is_empty(), "{line}");
+            }
+        }
+    });
+}

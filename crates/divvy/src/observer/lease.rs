@@ -1,0 +1,224 @@
+//! A cluster in lease mode, seen from outside.
+
+use std::collections::BTreeMap;
+
+use divvy_core::lease::{Group, Outlook};
+use divvy_core::store::{Holder, LeaseKey, LeaseName, Member, StoreError, WorkerInfo};
+use divvy_core::{Considered, Control, MoveEntry, WORKER_WEIGHT_DEFAULT};
+
+use super::mode::Mode;
+use super::snapshot::{PartitionStatus, Snapshot, WorkerLife, WorkerStatus};
+use crate::store::Leases;
+
+/// Leases of one question.
+const HOLDERS_PER_CALL: usize = 5_000;
+
+/// What is in the store beside leases.
+struct Setting {
+    members: Vec<Member>,
+    keys: Vec<LeaseKey>,
+    cluster: LeaseName,
+    outlook: Outlook,
+    problems: Vec<String>,
+}
+
+async fn setting(store: &dyn Leases) -> Result<Setting, StoreError> {
+    let (members, wishes) = tokio::try_join!(store.members(), store.wishes())?;
+    let mut problems = Vec::new();
+    let groups = groups(store, &members, &mut problems).await?;
+    let keys = groups.iter().flat_map(|group| {
+        let name = group.name().clone();
+        (0..group.partitions()).map(move |number| LeaseKey {
+            group: name.clone(),
+            number,
+        })
+    });
+    let keys = keys.collect();
+    let cluster = LeaseName::new("cluster", store.cluster())?;
+    let weight = WORKER_WEIGHT_DEFAULT;
+    let outlook = Outlook::new(&cluster, &members, wishes.as_deref(), weight, groups);
+    problems.extend(outlook.problems().iter().cloned());
+    Ok(Setting {
+        members,
+        keys,
+        cluster,
+        outlook,
+        problems,
+    })
+}
+
+pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
+    let Setting {
+        members,
+        keys,
+        cluster,
+        outlook,
+        problems,
+    } = setting(store).await?;
+    let mut holders = Vec::with_capacity(keys.len());
+    for some in keys.chunks(HOLDERS_PER_CALL) {
+        holders.extend(store.holders(some).await?);
+    }
+    let held = keys.iter().zip(holders);
+    let partitions = held.map(|(key, holder)| partition(&outlook, &cluster, key, holder));
+    let snapshot = Snapshot {
+        mode: Mode::Lease,
+        store: store.describe(),
+        version: None,
+        lifecycle: None,
+        quarantine: false,
+        workers: members
+            .iter()
+            .map(|member| worker(member, outlook.control()))
+            .collect(),
+        partitions: partitions.collect(),
+        problems,
+        took: std::time::Duration::ZERO,
+    };
+    Ok(snapshot.counted())
+}
+
+pub(super) async fn ranking(store: &dyn Leases, name: &str) -> Result<Vec<Considered>, StoreError> {
+    let setting = setting(store).await?;
+    let key = setting.keys.iter().find(|key| key.to_string() == name);
+    let Some(key) = key else {
+        return Ok(Vec::new());
+    };
+    let holder = store.holders(std::slice::from_ref(key)).await?.pop();
+    let known = partition(&setting.outlook, &setting.cluster, key, holder.flatten());
+    Ok(setting.outlook.ranking(key, known.owner.as_deref()))
+}
+
+/// The groups that live workers serve, as they say; where one does not say,
+/// those of the store besides.
+async fn groups(
+    store: &dyn Leases,
+    members: &[Member],
+    problems: &mut Vec<String>,
+) -> Result<Vec<Group>, StoreError> {
+    let mut sizes: BTreeMap<String, u32> = BTreeMap::new();
+    let mut limits: BTreeMap<String, u32> = BTreeMap::new();
+    let mut is_said = !members.is_empty();
+    for member in members {
+        let info = said(member);
+        is_said &= !info.partitions.is_empty();
+        for (group, size) in info.partitions {
+            let known = *sizes.entry(group.clone()).or_insert(size);
+            if known != size {
+                problems.push(format!(
+                    "workers do not agree on how many partitions '{group}' has: {known}, and \
+                     {size} by {}",
+                    member.name
+                ));
+                sizes.insert(group, known.max(size));
+            }
+        }
+    }
+    for document in store.groups().await? {
+        let name = document.name;
+        if is_said && !sizes.contains_key(&name) {
+            // Of another cluster, or of nobody.
+            continue;
+        }
+        let Some(json) = document.json else { continue };
+        match Group::from_json(&name, &json) {
+            Ok(group) => {
+                sizes.entry(name.clone()).or_insert(group.partitions());
+                limits.extend(group.max_per_worker().map(|most| (name, most)));
+            }
+            Err(error) => problems.push(format!("workload '{name}' cannot be read: {error}")),
+        }
+    }
+    let group = |(name, size): (&String, &u32)| {
+        let group = Group::new(name, *size).ok()?;
+        let most = limits.get(name).copied().unwrap_or(0);
+        Some(group.with_max_per_worker(most))
+    };
+    Ok(sizes.iter().filter_map(group).collect())
+}
+
+/// What a worker says of itself, as far as it can be read.
+fn said(member: &Member) -> WorkerInfo {
+    let info = member
+        .info
+        .as_deref()
+        .map(WorkerInfo::from_json)
+        .and_then(Result::ok);
+    info.unwrap_or_default()
+}
+
+fn worker(member: &Member, control: &Control) -> WorkerStatus {
+    let info = said(member);
+    let is_drained = control.drained.contains(&member.name);
+    WorkerStatus {
+        name: member.name.clone(),
+        // The store forgets whoever is not.
+        life: WorkerLife::Live,
+        healthy: info.healthy,
+        weight: info.weight,
+        zone: None,
+        instance: None,
+        leads: false,
+        cordoned: control.cordoned.contains(&member.name),
+        drained: is_drained,
+        owned: 0,
+        serves: info.groups,
+        max_partitions: info.max_partitions,
+    }
+}
+
+fn partition(
+    outlook: &Outlook,
+    cluster: &LeaseName,
+    key: &LeaseKey,
+    holder: Option<Holder>,
+) -> PartitionStatus {
+    let name = key.to_string();
+    let prefix = format!("{cluster}:");
+    // A holder of another cluster is told with its whole id.
+    let owner = holder.as_ref().map(|holder| {
+        let name = holder.worker.strip_prefix(&prefix);
+        name.unwrap_or(&holder.worker).to_owned()
+    });
+    PartitionStatus {
+        owner,
+        token: holder
+            .as_ref()
+            .and_then(|holder| holder.fence)
+            .map(|(token, _)| token),
+        asked_back: false,
+        orphaned: false,
+        lease_left: holder.map(|holder| holder.left),
+        desired: outlook.desired(key).map(str::to_owned),
+        pinned: outlook.control().pinned.get(&name).cloned(),
+        name,
+    }
+}
+
+pub(super) async fn moves(store: &dyn Leases) -> Result<Vec<MoveEntry>, StoreError> {
+    let lines = store.moves().await?;
+    // What somebody else wrote is passed over.
+    let entries = lines.iter().map(|line| MoveEntry::from_line(line));
+    Ok(entries.filter_map(Result::ok).collect())
+}
+
+pub(super) async fn control(store: &dyn Leases) -> Result<(Control, Option<String>), StoreError> {
+    let text = store.wishes().await?;
+    let control = match &text {
+        None => Control::default(),
+        Some(text) => Control::decode(text.as_bytes())?,
+    };
+    Ok((control, text))
+}
+
+/// What the wishes have become, unless somebody else was faster.
+pub(super) async fn change(
+    store: &dyn Leases,
+    change: &mut dyn FnMut(&mut Control),
+) -> Result<Option<Control>, StoreError> {
+    let (mut control, before) = control(store).await?;
+    change(&mut control);
+    let text = String::from_utf8(control.encode()).expect("JSON is a text");
+    let is_written = store.set_wishes(before.as_deref(), &text).await?;
+    Ok(is_written.then_some(control))
+}
