@@ -68,3 +68,32 @@ fn the_leader_that_an_agent_chose_renews_its_record() {
 fn who_is_back_gets_a_share_although_another_leader_handed_on_what_it_had() {
     holds(8520, &[]);
 }
+
+#[test]
+fn a_worker_does_not_take_its_own_session_for_anothers() {
+    holds_in(Mode::Lease, 131, &[]);
+    holds_in(Mode::Lease, 290, &[]);
+    holds_in(Mode::Lease, 2134, &[3, 4, 6]);
+    holds_in(Mode::Lease, 4492, &[1, 3, 4]);
+}
+
+#[test]
+fn a_lease_that_runs_out_unseen_is_taken_all_the_same() {
+    holds_in(Mode::Lease, 904, &[]);
+    holds_in(Mode::Lease, 6404, &[]);
+    holds_in(Mode::Lease, 13764, &[]);
+}
+
+#[test]
+fn nothing_is_given_up_in_vain_for_ever() {
+    for seed in [17, 18, 92, 120, 153] {
+        holds_in(Mode::Lease, seed, &[]);
+    }
+}
+
+#[test]
+fn wishes_in_doubt_do_not_go_beyond_a_limit() {
+    for seed in [48, 108, 237, 293] {
+        holds_in(Mode::Lease, seed, &[]);
+    }
+}
