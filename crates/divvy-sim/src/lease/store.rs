@@ -126,10 +126,10 @@ impl Store {
                 let info = info
                     .to_json()
                     .expect("members describe themselves in bounds");
-                let before = table.members(time, &worker.cluster);
+                let is_new = table.words_of(time, worker) != Some(info.as_str());
                 let spans = (*heartbeat_ttl, *session_ttl);
                 let tenure = table.beat(time, worker, *session, &info, spans);
-                if table.members(time, &worker.cluster) != before {
+                if is_new && tenure == Tenure::Current {
                     notices.push(Notice::Members);
                 }
                 Reply::Beaten(tenure)

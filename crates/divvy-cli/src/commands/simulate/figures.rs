@@ -26,7 +26,7 @@ const WORLDS_LARGE: u64 = 5;
 /// Simulated hours of five members, default timings, within a second.
 const SPEED_MIN: f64 = 5.0;
 /// The same in lease mode, where all leases are renewed all the time.
-const SPEED_MIN_LEASES: f64 = 5.0;
+const SPEED_MIN_LEASES: f64 = 3.0;
 /// How long peace lasts.
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

@@ -1,10 +1,10 @@
 //! What a store's clients do not do, and servers and strangers do: throw keys
-//! away, and write to them with no regard to tenures. For those who try out
-//! whether lease mode survives it.
+//! away, write to them with no regard to tenures, and look at one alone. For
+//! those who try out whether lease mode survives it.
 
 use std::time::Duration;
 
-use super::{Expiring, LeaseTable, StoreTime};
+use super::{Expiring, LeaseTable, StoreTime, live};
 use crate::store::lease::{LeaseKey, WorkerId};
 
 #[doc(hidden)]
@@ -34,6 +34,12 @@ impl LeaseTable {
     /// Throws a membership away, and says whether it was there.
     pub fn drop_member(&mut self, worker: &WorkerId) -> bool {
         self.members.remove(worker).is_some()
+    }
+
+    /// What a live worker says of itself, if it is one.
+    pub fn words_of(&self, time: StoreTime, worker: &WorkerId) -> Option<&str> {
+        let member = live(&self.members, worker, time.now)?;
+        Some(&member.value)
     }
 
     /// Throws the mark of a move away, and says whether it was there.
