@@ -278,6 +278,8 @@ impl Member {
         let late_below = settings
             .lease_ttl
             .saturating_sub(settings.renew_interval * 3 / 2);
+        // Clocks differ: what is free a little before its time has run out.
+        let drift = settings.lease_ttl / 20;
         let now = self.now;
         let mut adoptable = Vec::new();
         for (&number, holder) in units.iter().zip(holders) {
@@ -289,11 +291,9 @@ impl Member {
                 unit.doubt = None;
                 unit.seen = match std::mem::replace(&mut unit.seen, Seen::Unknown) {
                     Seen::Free { since, lapsed } => Seen::Free { since, lapsed },
-                    // Clocks differ: what was late has run out, even if it is a
-                    // little before its time.
                     Seen::Held { by, until, is_late } => Seen::Free {
                         since: now,
-                        lapsed: (is_late || until <= now).then_some(by),
+                        lapsed: (is_late || until <= now + drift).then_some(by),
                     },
                     Seen::Unknown => Seen::Free {
                         since: now,

@@ -56,12 +56,19 @@ impl Member {
 
     /// The time to ask for the name again has come.
     pub(super) fn open_again(&mut self) {
-        if let Session::Opening { nonce, .. } = self.session
-            && !self.operations.is_under_way(|purpose| {
-                matches!(purpose, Purpose::Open(_)) || matches!(purpose, Purpose::Beat(_))
-            })
-        {
-            self.ask_for_name(nonce);
+        let Session::Opening { nonce, .. } = self.session else {
+            return;
+        };
+        let is_under_way = self
+            .operations
+            .is_under_way(|purpose| matches!(purpose, Purpose::Open(_) | Purpose::Beat(_)));
+        match is_under_way {
+            false => self.ask_for_name(nonce),
+            // It may be of an earlier session, whose answer changes nothing.
+            true => {
+                let retry = self.now + self.setup.settings.renewal_retry();
+                self.timers.set_earlier(Timer::Open, retry);
+            }
         }
     }
 
