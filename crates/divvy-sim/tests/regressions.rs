@@ -82,6 +82,7 @@ fn a_lease_that_runs_out_unseen_is_taken_all_the_same() {
     holds_in(Mode::Lease, 904, &[]);
     holds_in(Mode::Lease, 6404, &[]);
     holds_in(Mode::Lease, 13764, &[]);
+    holds_in(Mode::Lease, 5745, &[0]);
 }
 
 #[test]
@@ -96,4 +97,9 @@ fn wishes_in_doubt_do_not_go_beyond_a_limit() {
     for seed in [48, 108, 237, 293] {
         holds_in(Mode::Lease, seed, &[]);
     }
+}
+
+#[test]
+fn a_heartbeat_of_an_earlier_session_does_not_keep_a_worker_from_its_name() {
+    holds_in(Mode::Lease, 38863, &[0, 7, 8]);
 }

@@ -74,8 +74,10 @@ impl LeaseWorld {
             }
             Over::Ended(Ending::NameTaken) => {
                 self.name_taken(member)?;
-                // Whatever started it tries again, and has to know nothing.
-                (Some(self.profile.settings.lease_ttl / 2), true)
+                // What does not stop in time is not waited for. Whatever
+                // started it tries again, and has to know nothing.
+                let stopped = self.processes[member].running.is_empty();
+                (Some(self.profile.settings.lease_ttl / 2), stopped)
             }
             Over::Ended(Ending::Unfit(why)) => {
                 unreachable!("this store is never unfit, and told so: {why}")
