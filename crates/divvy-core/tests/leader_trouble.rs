@@ -207,6 +207,24 @@ fn operators_cordon_drain_and_pin() {
 }
 
 #[test]
+fn a_refresh_that_operators_wish_reads_the_source_once() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let more = Partitions::shards([("p", 15)]).unwrap();
+    for node in &mut cluster.nodes {
+        node.source = Ok(more.clone());
+    }
+    cluster.partitions = more;
+    let mut control = Control::default();
+    cluster.write(&key("ctl"), &control.encode());
+    cluster.run(Duration::from_millis(50));
+    assert_eq!(cluster.counts(), [4, 4, 4], "nobody asked for it");
+    control.refresh += 1;
+    cluster.write(&key("ctl"), &control.encode());
+    cluster.run(Duration::from_millis(50));
+    assert_eq!(cluster.counts(), [5, 5, 5]);
+}
+
+#[test]
 fn wishes_that_are_deleted_are_no_longer_honoured() {
     for is_seen in [true, false] {
         let mut cluster = Cluster::settled(fast(), 2, 8);

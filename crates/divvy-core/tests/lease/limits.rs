@@ -102,3 +102,23 @@ fn what_should_be_elsewhere_is_given_up_two_at_a_time() {
     }
     assert!(cluster.starts.values().all(|(count, _)| *count <= 2));
 }
+
+#[test]
+fn what_a_group_has_lost_counts_for_its_limit_until_it_has_stopped() {
+    let mut cluster = Cluster::new();
+    let limited = |size| Group::new("demo", size).unwrap().with_max_per_worker(4);
+    let mut setup = Cluster::setup("a", &[], settings());
+    setup.groups = vec![limited(16)];
+    cluster.start(setup);
+    cluster.until(ms(2_000), |cluster| cluster.running() == 4);
+    cluster.places[0].holds_stops = true;
+    cluster.hand(0, Event::Regrouped(vec![limited(4)]));
+    cluster.pass(Duration::from_secs(8));
+    let lost = cluster.places[0].stops_held.len();
+    assert!(lost > 0, "some of the first 16 were beyond the first 4");
+    assert_eq!(cluster.places[0].most, 4);
+    cluster.places[0].holds_stops = false;
+    cluster.let_go(0);
+    cluster.until(ms(6_000), |cluster| cluster.running() == 4);
+    assert_eq!(cluster.places[0].most, 4);
+}

@@ -45,8 +45,13 @@ impl Room {
             let is_doubtful = unit.doubt.is_some() && unit.group.is_some();
             unit.is_wished || is_doubtful && unit.tenure.is_none()
         });
+        let groups = member.groups.served();
         for unit in had.chain(wished.map(|(number, _)| number)) {
-            room.fill(member.units.get(unit));
+            let unit = member.units.get(unit);
+            // What a group has lost counts for it until it has stopped.
+            let of_group = |name| groups.binary_search_by(|group| group.name().cmp(name));
+            let lost = || of_group(&unit.key.group).ok().map(|index| index as u32);
+            room.fill(unit.group.or_else(lost));
         }
         room
     }
@@ -56,14 +61,14 @@ impl Room {
         self.left != Some(0) && in_group != Some(0)
     }
 
-    fn fill(&mut self, unit: &Unit) {
+    fn fill(&mut self, group: Option<u32>) {
         let take = |left: &mut Option<u32>| {
             if let Some(left) = left {
                 *left = left.saturating_sub(1);
             }
         };
         take(&mut self.left);
-        if let Some(group) = unit.group {
+        if let Some(group) = group {
             take(&mut self.left_in[group as usize]);
         }
     }
@@ -91,7 +96,7 @@ impl Member {
             if at > self.now {
                 next = Some(next.map_or(at, |next| next.min(at)));
             } else if room.is_there(unit) {
-                room.fill(unit);
+                room.fill(unit.group);
                 chosen.push((number, is_mine));
             }
         }
