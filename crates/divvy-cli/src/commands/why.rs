@@ -123,15 +123,18 @@ fn ranking(account: &Account) -> Table {
     table
 }
 
+/// A worker with its score, and why it did not get the partition.
+fn considered(worker: &Considered) -> String {
+    let score = worker.score.map(|score| format!("{score:.4}"));
+    let words = [Some(worker.worker.clone()), score, worker.rejected.clone()];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
 fn moves(account: &Account) -> Table {
-    let headings = ["when (UTC)", "", "from", "to", "why", "passed over"];
+    let headings = ["when (UTC)", "", "from", "to", "why", "considered"];
     let mut table = Table::new(headings.map(|name| (name.to_owned(), Align::Left)));
     for entry in &account.moves {
-        let passed_over = entry.considered.iter().filter_map(|worker| {
-            let why = worker.rejected.as_ref()?;
-            Some(format!("{} {why}", worker.worker))
-        });
-        let passed_over: Vec<String> = passed_over.collect();
+        let considered: Vec<String> = entry.considered.iter().map(considered).collect();
         let who = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
         table.push(
             Tone::Plain,
@@ -141,7 +144,7 @@ fn moves(account: &Account) -> Table {
                 who(&entry.from),
                 who(&entry.to),
                 entry.cause.clone(),
-                passed_over.join("; "),
+                considered.join("; "),
             ],
         );
     }
