@@ -1,6 +1,7 @@
 //! `divvy bench`: figures of stores, measured on the user's own servers.
 
 mod failover;
+mod keeping;
 mod key_value;
 mod leases;
 mod measure;

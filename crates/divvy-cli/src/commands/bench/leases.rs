@@ -11,10 +11,10 @@ use super::measure::{Figure, Stopwatch, Tally};
 /// The group whose leases are taken: always the same, because a store
 /// remembers the last token of every lease for ever.
 const GROUP: &str = "divvy-bench";
-const TTL_MIN: Duration = Duration::from_secs(10);
+pub(super) const TTL_MIN: Duration = Duration::from_secs(10);
 /// A lease outlives so many intervals, so that only a store that stands still
 /// loses one.
-const TTL_INTERVALS: u32 = 4;
+pub(super) const TTL_INTERVALS: u32 = 4;
 /// How often renewal is paced at least, for the share of a core that it takes.
 const PACED_ROUNDS_MIN: u32 = 3;
 

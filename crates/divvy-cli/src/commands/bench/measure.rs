@@ -13,12 +13,12 @@ pub(super) struct Figure {
     pub(super) load: String,
     /// How many of it in a second.
     pub(super) per_second: f64,
-    /// How long one took: half of them less.
-    pub(super) p50_ms: f64,
+    /// How long one took: half of them less. Nothing where none was timed.
+    pub(super) p50_ms: Option<f64>,
     /// All but one of a hundred less.
-    pub(super) p99_ms: f64,
+    pub(super) p99_ms: Option<f64>,
     /// The slowest.
-    pub(super) max_ms: f64,
+    pub(super) max_ms: Option<f64>,
     /// How much of one core this program took for it.
     pub(super) core_share: Option<f64>,
     /// Where several processes did it: the fewest and the most operations that
@@ -102,7 +102,7 @@ impl Tally {
         let at = |share: f64| {
             let place = (times.len() as f64 * share) as usize;
             let time = times.get(place.min(times.len().saturating_sub(1)));
-            time.map_or(0.0, |time| time.as_secs_f64() * 1e3)
+            time.map(|time| time.as_secs_f64() * 1e3)
         };
         Figure {
             store: store.to_owned(),
@@ -113,6 +113,15 @@ impl Tally {
             max_ms: at(1.0),
             core_share: Some(self.cpu.as_secs_f64() / wall),
             per_process: None,
+        }
+    }
+
+    /// What it cost this program that so much was done in a second, of which
+    /// nothing was timed.
+    pub(super) fn cost(self, store: &str, load: impl Into<String>, per_second: f64) -> Figure {
+        Figure {
+            per_second,
+            ..self.figure(store, load, 0)
         }
     }
 }
@@ -140,7 +149,7 @@ mod tests {
         let both = Tally::together([one(&[1, 2], 1, 1), one(&[3, 9], 2, 1)]);
         assert_eq!(both.count(), 4);
         let figure = both.figure("file", "nothing", 10);
-        assert_eq!((figure.per_second, figure.max_ms), (20.0, 9.0));
+        assert_eq!((figure.per_second, figure.max_ms), (20.0, Some(9.0)));
         assert_eq!(figure.core_share, Some(1.0));
     }
 
@@ -151,7 +160,7 @@ mod tests {
         let figure = watch.stop("memory", "nothing", 1);
         assert_eq!(
             (figure.p50_ms, figure.p99_ms, figure.max_ms),
-            (51.0, 100.0, 100.0)
+            (Some(51.0), Some(100.0), Some(100.0))
         );
     }
 }

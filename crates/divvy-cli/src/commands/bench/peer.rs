@@ -102,9 +102,9 @@ fn figure(csv: &str, load: &str) -> Option<Figure> {
         store: PROGRAM.to_owned(),
         load: load.to_owned(),
         per_second,
-        p50_ms,
-        p99_ms,
-        max_ms,
+        p50_ms: Some(p50_ms),
+        p99_ms: Some(p99_ms),
+        max_ms: Some(max_ms),
         core_share: None,
         per_process: None,
     })
@@ -120,7 +120,7 @@ mod tests {
         let figure = figure(csv, "SET").unwrap();
         assert_eq!(
             (figure.per_second, figure.p50_ms, figure.max_ms),
-            (63572.79, 0.015, 2.271)
+            (63572.79, Some(0.015), Some(2.271))
         );
         assert!(super::figure("nothing", "SET").is_none());
     }

@@ -8,7 +8,7 @@ use divvy::store::{
 };
 
 use super::measure::Figure;
-use super::{key_value, leases, part, peer, processes};
+use super::{keeping, key_value, leases, part, peer, processes};
 use crate::args::{STORE_VARIABLE, StoresArgs};
 use crate::commands::write_json;
 use crate::failure::Failure;
@@ -117,6 +117,8 @@ async fn measure(
         let store = open_leases(url, settings).await.map_err(failed)?;
         let measured = leases::measure(&store, &name, args.leases, args.time, args.interval).await;
         figures.extend(measured.map_err(failed)?);
+        let kept = keeping::measure(&store, &name, args.leases, args.interval).await;
+        figures.extend(kept.map_err(|error| Failure::Failed(anyhow::anyhow!("{url}: {error}")))?);
     }
     Ok(figures)
 }
@@ -163,7 +165,7 @@ fn write_table(out: &mut dyn Write, figures: &[Figure]) -> Result<(), Failure> {
 }
 
 fn cells(figure: &Figure) -> Vec<String> {
-    let ms = |value: f64| format!("{value:.3} ms");
+    let ms = |value: Option<f64>| value.map_or_else(String::new, |ms| format!("{ms:.3} ms"));
     let share = figure
         .core_share
         .map(|share| format!("{:.1} %", share * 100.0));
