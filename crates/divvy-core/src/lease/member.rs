@@ -154,9 +154,8 @@ pub struct Member {
     pace_since: Moment,
     /// Something may be takeable that was not looked at.
     is_taking: bool,
-    /// Grants or hooks have changed, and their timers not yet.
+    /// Grants have changed, and their timers not yet.
     are_grants_changed: bool,
-    are_hooks_changed: bool,
 }
 
 impl Member {
@@ -197,7 +196,6 @@ impl Member {
             pace_since: now,
             is_taking: false,
             are_grants_changed: false,
-            are_hooks_changed: false,
         }
     }
 

@@ -68,8 +68,9 @@ impl Member {
             }
             Event::Noticed(notice) => self.noticed(notice),
             Event::HookBegun(hook) => {
-                self.tenures.hook_begun(hook, self.now);
-                self.are_hooks_changed = true;
+                if let Some(id) = self.tenures.hook_begun(hook, self.now) {
+                    self.watch_hook(id);
+                }
             }
             Event::HookEnded(hook, end) => self.hook_ended(hook, end),
             Event::Described(description) => {
@@ -195,9 +196,6 @@ impl Member {
         }
         if std::mem::take(&mut self.are_grants_changed) {
             self.set_grant_timers();
-        }
-        if std::mem::take(&mut self.are_hooks_changed) {
-            self.set_hook_timer();
         }
         self.timers.put(Timer::Lost, self.operations.next_lost());
     }

@@ -61,7 +61,7 @@ impl Member {
         if self.is_planted(Defect::StartBeforeStopped) {
             self.forget_stop(id);
         }
-        self.are_hooks_changed = true;
+        self.watch_hook(id);
     }
 
     /// For planted mistakes only: the partition counts as stopped already.
@@ -100,7 +100,6 @@ impl Member {
             Phase::Stopping(known, _) if known == hook => tenure.phase = Phase::Stopped,
             _ => {}
         }
-        self.are_hooks_changed = true;
     }
 
     /// When a hook is overdue, if it does not end; and when it is so long
@@ -115,7 +114,20 @@ impl Member {
         Some((since + bound, since + bound * 2))
     }
 
-    pub(super) fn set_hook_timer(&mut self) {
+    /// The hook of this tenure is looked at when it is overdue. Hooks that end
+    /// before are passed over then: with thousands of them, looking at all
+    /// whenever one ends would take longer than they do.
+    pub(super) fn watch_hook(&mut self, id: TenureId) {
+        let bounds = self
+            .tenures
+            .get(id)
+            .and_then(|tenure| self.bounds_of(tenure));
+        if let Some((overdue, _)) = bounds {
+            self.timers.set_earlier(Timer::Hooks, overdue);
+        }
+    }
+
+    fn set_hook_timer(&mut self) {
         let aborts = self.setup.settings.overdue == Overdue::Abort;
         let next = self.tenures.iter().filter_map(|tenure| {
             let (overdue, too_long) = self.bounds_of(tenure)?;
@@ -165,6 +177,6 @@ impl Member {
             let why = format!("a hook of {key} has taken twice its deadline");
             self.actions.push_back(Action::Abort(why));
         }
-        self.are_hooks_changed = true;
+        self.set_hook_timer();
     }
 }

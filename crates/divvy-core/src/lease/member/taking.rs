@@ -379,7 +379,7 @@ impl Member {
             token: tenure.token,
             until: tenure.until,
         });
-        self.are_hooks_changed = true;
+        self.watch_hook(id);
     }
 
     /// The start of a unit failed: it is left alone for a while.

@@ -127,15 +127,16 @@ impl Tenures {
     }
 
     /// The tenure whose hook this is, which has begun.
-    pub(super) fn hook_begun(&mut self, hook: HookId, now: Moment) {
-        let tenure = self.hooks.get(&hook).and_then(|id| self.all.get_mut(id));
+    pub(super) fn hook_begun(&mut self, hook: HookId, now: Moment) -> Option<TenureId> {
+        let id = *self.hooks.get(&hook)?;
         if let Some(Tenure {
             phase: Phase::Starting(_, since) | Phase::Stopping(_, since),
             ..
-        }) = tenure
+        }) = self.all.get_mut(&id)
         {
             since.get_or_insert(now);
         }
+        Some(id)
     }
 
     /// The tenure whose hook this was.
