@@ -14,6 +14,10 @@ pub(crate) fn check(field: &'static str, name: &str, bytes_max: usize) -> Result
         );
         return Err(Invalid::new(field, name, rule));
     }
+    if name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        // As nearly all are.
+        return Ok(());
+    }
     if let Some(bad) = name.chars().find(|c| c.is_control()) {
         let rule = if bad == '\0' {
             "must not contain NUL".to_owned()

@@ -70,8 +70,7 @@ impl Worker {
     /// The same worker with another weight: 0, which means that it gets
     /// nothing, or [`WORKER_WEIGHT_MIN`]..=[`WORKER_WEIGHT_MAX`].
     pub fn with_weight(self, weight: f64) -> Result<Self, Error> {
-        let in_range = (WORKER_WEIGHT_MIN..=WORKER_WEIGHT_MAX).contains(&weight);
-        if weight != 0.0 && !in_range {
+        if !is_weight(weight) {
             let rule = format!(
                 "must be 0 or in {WORKER_WEIGHT_MIN}..={WORKER_WEIGHT_MAX} (worker '{}')",
                 self.id
@@ -285,6 +284,11 @@ impl Workers {
         }
         Ok(eligible)
     }
+}
+
+/// Whether a worker can weigh that.
+pub(crate) fn is_weight(weight: f64) -> bool {
+    weight == 0.0 || (WORKER_WEIGHT_MIN..=WORKER_WEIGHT_MAX).contains(&weight)
 }
 
 impl<'a> IntoIterator for &'a Workers {

@@ -12,7 +12,7 @@ use crate::time::TrueTime;
 pub const RATE_ERROR_MAX_PPM: i64 = 20_000;
 /// Wall clocks at the world's beginning, in milliseconds.
 const UNIX_MS_BASE: u64 = 1_750_000_000_000;
-const MILLION: i128 = 1_000_000;
+const MILLION: u64 = 1_000_000;
 
 /// A member's clock. It goes on while the member is paused or its machine
 /// suspended.
@@ -41,19 +41,29 @@ impl MemberClock {
 
     /// What it shows at `time`.
     pub fn at(&self, time: TrueTime) -> Moment {
-        let rate = MILLION + i128::from(self.rate_error_ppm);
-        let nanos = i128::from(time.nanos()) * rate / MILLION;
-        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        let (nanos, rate) = (time.nanos(), self.rate());
+        let nanos = match nanos.checked_mul(rate) {
+            Some(product) => product / MILLION,
+            None => narrow(u128::from(nanos) * u128::from(rate) / u128::from(MILLION)),
+        };
         Moment::from_origin(self.offset + Duration::from_nanos(nanos))
     }
 
     /// The first time at which it shows `moment` or later.
     pub fn time_of(&self, moment: Moment) -> TrueTime {
-        let rate = MILLION + i128::from(self.rate_error_ppm);
+        let rate = self.rate();
         let shown = moment.to_origin().saturating_sub(self.offset);
-        let nanos = i128::try_from(shown.as_nanos()).unwrap_or_else(|_| i128::from(u64::MAX));
-        let nanos = (nanos * MILLION + rate - 1) / rate;
-        TrueTime::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        let nanos = narrow(shown.as_nanos());
+        let nanos = match nanos.checked_mul(MILLION) {
+            Some(product) => product.div_ceil(rate),
+            None => narrow((u128::from(nanos) * u128::from(MILLION)).div_ceil(u128::from(rate))),
+        };
+        TrueTime::from_nanos(nanos)
+    }
+
+    /// How far it goes while a million passes.
+    fn rate(&self) -> u64 {
+        MILLION.saturating_add_signed(self.rate_error_ppm)
     }
 
     /// Both clocks at `time`, as the machine is handed them.
@@ -64,6 +74,11 @@ impl MemberClock {
             unix_ms: wall.saturating_add_signed(self.wall_error_ms),
         }
     }
+}
+
+/// What does not fit is as far as can be told.
+fn narrow(nanos: u128) -> u64 {
+    u64::try_from(nanos).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

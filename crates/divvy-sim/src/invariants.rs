@@ -31,7 +31,7 @@ mod whole_roots;
 use std::fmt;
 use std::time::Duration;
 
-use crate::fact::Seen;
+use crate::fact::{Fact, Seen};
 
 /// A property that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +56,9 @@ pub(crate) trait Invariant {
     const NUMBER: &'static str;
     /// What it says.
     const PROPERTY: &'static str;
+    /// Whether it is told of [`Fact::Stepped`] and [`Fact::Busy`], too: most
+    /// facts are one of those, and few properties are about them.
+    const HEARS_STEPS: bool = false;
 
     /// Looks at one fact; says what is wrong, if something is.
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String>;
@@ -107,7 +110,16 @@ macro_rules! several {
 
             /// Tells all of them a fact.
             pub fn observe(&mut self, seen: &Seen<'_>) -> Result<(), Broken> {
-                $(check(&mut self.$field, seen)?;)*
+                match seen.fact {
+                    Fact::Stepped { .. } | Fact::Busy { .. } => {
+                        $(if $module::$name::HEARS_STEPS {
+                            check(&mut self.$field, seen)?;
+                        })*
+                    }
+                    _ => {
+                        $(check(&mut self.$field, seen)?;)*
+                    }
+                }
                 Ok(())
             }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use divvy_core::leader::{Committed, LeaderRecord, RootHead, WorkerRecord};
-use divvy_core::store::{Key, KeyValueTable, Prefix, Revision};
+use divvy_core::store::{Key, KeyValueTable, Prefix, Revision, decode_part};
 
 use crate::time::TrueTime;
 
@@ -54,10 +54,10 @@ impl Ledger {
         if text == "root" {
             return self.read_root(value, table);
         }
-        if !text.starts_with("w.") {
+        let Some(id) = text.strip_prefix("w.") else {
             return Record::Other;
-        }
-        let Some(id) = key.parts().into_iter().nth(1) else {
+        };
+        let Some(id) = decode_part(id) else {
             return Record::Garbled("a worker record without an id".to_owned());
         };
         match WorkerRecord::decode(value) {

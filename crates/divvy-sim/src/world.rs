@@ -317,7 +317,7 @@ impl World {
 
     /// The machine at a place, if its process is alive.
     pub fn member(&self, place: usize) -> Option<&Member> {
-        self.processes.get(place)?.machine.as_ref()
+        self.processes.get(place)?.machine.as_deref()
     }
 
     /// How many places there are.

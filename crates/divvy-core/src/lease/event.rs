@@ -7,7 +7,7 @@ use crate::store::{
     Acquired, GroupDocument, Holder, Incarnation, LeaseKey, Member, SessionStart, StoreErrorKind,
     Tenure,
 };
-use crate::worker::{WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN};
+use crate::worker::{WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN, is_weight};
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -91,8 +91,7 @@ pub struct SelfDescription {
 impl SelfDescription {
     /// Whether a worker can be like that.
     pub fn check(&self) -> Result<(), Invalid> {
-        let in_range = (WORKER_WEIGHT_MIN..=WORKER_WEIGHT_MAX).contains(&self.weight);
-        match self.weight == 0.0 || in_range {
+        match is_weight(self.weight) {
             true => Ok(()),
             false => {
                 let rule = format!("must be 0 or in {WORKER_WEIGHT_MIN}..={WORKER_WEIGHT_MAX}");

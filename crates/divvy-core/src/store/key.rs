@@ -8,6 +8,7 @@
 //! reversible, and stays inside its prefix.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::error::Invalid;
 
@@ -29,7 +30,7 @@ pub const KEY_PARTS_MAX: usize = 8;
 /// # Ok::<(), divvy_core::Invalid>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(Box<str>);
+pub struct Key(Arc<str>);
 
 impl Key {
     /// The key of these raw parts: 1..=[`KEY_PARTS_MAX`], none empty.

@@ -73,11 +73,16 @@ impl KeyValueTable {
         expected: Expected,
         value: &[u8],
     ) -> Outcome<Revision> {
-        if self.state_of(key) != expected {
-            return Outcome::Conflict;
+        let revision = Revision::new(self.last + 1).expect("a count from 1 is not 0");
+        match self.entries.get_mut(key) {
+            Some((_, at)) if Expected::At(*at) != expected => return Outcome::Conflict,
+            None if expected != Expected::Absent => return Outcome::Conflict,
+            Some(known) => *known = (value.into(), revision),
+            None => {
+                self.entries.insert(key.clone(), (value.into(), revision));
+            }
         }
-        let revision = self.next_revision();
-        self.entries.insert(key.clone(), (value.into(), revision));
+        self.last += 1;
         Outcome::Done(revision)
     }
 

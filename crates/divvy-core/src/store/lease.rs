@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Invalid};
 use crate::name;
-use crate::worker::{WORKER_WEIGHT_DEFAULT, WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN};
+use crate::worker::{WORKER_WEIGHT_DEFAULT, WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN, is_weight};
 
 /// Longest name of a cluster, worker or group in lease mode, in bytes.
 pub const LEASE_NAME_BYTES_MAX: usize = 256;
@@ -317,8 +317,7 @@ impl WorkerInfo {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        let in_range = (WORKER_WEIGHT_MIN..=WORKER_WEIGHT_MAX).contains(&self.weight);
-        if self.weight != 0.0 && !in_range {
+        if !is_weight(self.weight) {
             let rule = format!("must be 0 or in {WORKER_WEIGHT_MIN}..={WORKER_WEIGHT_MAX}");
             return Err(Invalid::new("worker weight", self.weight, rule));
         }

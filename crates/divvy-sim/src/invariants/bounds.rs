@@ -50,6 +50,7 @@ impl Bounded {
 impl Invariant for Bounded {
     const NUMBER: &'static str = "I11";
     const PROPERTY: &'static str = "every stored value fits; queues are bounded; nothing leaks";
+    const HEARS_STEPS: bool = true;
 
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         let (what, count, most) = match *seen.fact {

@@ -126,6 +126,7 @@ impl Invariant for Deadlines {
     const NUMBER: &'static str = "I5";
     const PROPERTY: &'static str =
         "no effect at or after the deadline; every started partition gets its stop hook";
+    const HEARS_STEPS: bool = true;
 
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         match *seen.fact {

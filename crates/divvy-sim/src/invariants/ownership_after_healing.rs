@@ -50,6 +50,7 @@ impl Invariant for OwnershipAfterHealing {
     const NUMBER: &'static str = "P1";
     const PROPERTY: &'static str =
         "after faults heal, with one healthy worker: everything owned in time";
+    const HEARS_STEPS: bool = true;
 
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         match *seen.fact {

@@ -77,6 +77,7 @@ impl PromptStart {
 impl Invariant for PromptStart {
     const NUMBER: &'static str = "P3";
     const PROPERTY: &'static str = "a committed grant is started within one poll + 2 round trips";
+    const HEARS_STEPS: bool = true;
 
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         match *seen.fact {

@@ -25,6 +25,7 @@ impl TakenOver {
 impl Invariant for TakenOver {
     const NUMBER: &'static str = "P6";
     const PROPERTY: &'static str = "what one worker cannot start runs with another in time";
+    const HEARS_STEPS: bool = true;
 
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         match *seen.fact {

@@ -37,7 +37,7 @@ impl LeaseWorld {
             Some(defect) => Member::planted(setup, now, defect),
             None => Member::new(setup, now),
         };
-        self.processes[member].machine = Some(machine);
+        self.processes[member].machine = Some(Box::new(machine));
         if self.profile.faults.is_empty() {
             // Members of a sound world reach the store before they begin.
             self.processes[member].connected = Some(self.store.life);

@@ -73,7 +73,8 @@ pub(super) struct Process {
     /// A second process with another's name: never started again.
     pub(super) is_namesake: bool,
     pub(super) clock: MemberClock,
-    pub(super) machine: Option<Member>,
+    /// In a box: it is taken out and put back at every step.
+    pub(super) machine: Option<Box<Member>>,
     /// Counts starts: what was meant for an earlier process does not reach
     /// this one.
     pub(super) generation: u32,

@@ -38,7 +38,7 @@ impl World {
             Some(defect) => Member::planted(setup, clock, defect),
             None => Member::new(setup, clock),
         };
-        self.processes[member].machine = Some(machine);
+        self.processes[member].machine = Some(Box::new(machine));
         let connects = self.way();
         self.reconnect(member, connects);
         self.hand(member, Event::Start)

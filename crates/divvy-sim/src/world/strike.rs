@@ -171,7 +171,7 @@ impl World {
     /// The member that believes to lead, if one does.
     pub(super) fn leader(&self) -> Option<usize> {
         let leads = |&member: &usize| {
-            let machine = self.processes[member].machine.as_ref();
+            let machine = self.processes[member].machine.as_deref();
             machine.is_some_and(divvy_core::leader::Member::is_leader)
         };
         (0..self.processes.len()).find(leads)

@@ -11,6 +11,10 @@ const MARK: u8 = 0xD7;
 /// The format that is written, and the newest that is read.
 const FORMAT: u8 = 1;
 const CHECKSUM_BYTES: usize = 8;
+/// Bytes of the largest number.
+const NUMBER_BYTES_MAX: usize = 10;
+/// What most records of a worker fit into.
+const USUAL_BYTES: usize = 160;
 
 /// What a frame holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +41,9 @@ pub(super) struct Writer(Vec<u8>);
 impl Writer {
     /// A frame, to be closed by [`Writer::sealed`].
     pub(super) fn frame(kind: Kind) -> Self {
-        Self(vec![MARK, kind as u8, FORMAT])
+        let mut bytes = Vec::with_capacity(USUAL_BYTES);
+        bytes.extend([MARK, kind as u8, FORMAT]);
+        Self(bytes)
     }
 
     /// Closes a frame with its checksum.
@@ -158,18 +164,21 @@ impl<'a> Reader<'a> {
 
     pub(super) fn number(&mut self) -> Result<u64, Invalid> {
         let mut value = 0_u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            let bits = u64::from(byte & 0x7f);
+        for (index, byte) in self.rest.iter().enumerate().take(NUMBER_BYTES_MAX) {
+            let (bits, shift) = (u64::from(byte & 0x7f), index * 7);
             if (bits << shift) >> shift != bits {
                 break;
             }
             value |= bits << shift;
-            if byte < 0x80 {
+            if *byte < 0x80 {
+                self.rest = &self.rest[index + 1..];
                 return Ok(value);
             }
         }
-        Err(self.wrong("a number", "does not fit 64 bits"))
+        match self.rest.len() < NUMBER_BYTES_MAX {
+            true => Err(self.wrong("a value", "is cut off")),
+            false => Err(self.wrong("a number", "does not fit 64 bits")),
+        }
     }
 
     pub(super) fn number_u32(&mut self) -> Result<u32, Invalid> {

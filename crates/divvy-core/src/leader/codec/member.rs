@@ -7,7 +7,7 @@ use crate::leader::record::{
 };
 use crate::name;
 use crate::store::Token;
-use crate::worker::{Health, WORKER_NAME_BYTES_MAX, Worker};
+use crate::worker::{Health, WORKER_NAME_BYTES_MAX, is_weight};
 
 /// Most partitions that a worker's record names as still stopping. One with
 /// more waits with its acknowledgement.
@@ -198,9 +198,8 @@ fn read_zone(reader: &mut Reader<'_>) -> Result<Option<Box<str>>, Invalid> {
 /// that could not be made.
 fn read_weight(reader: &mut Reader<'_>) -> Result<f64, Invalid> {
     let weight = f64::from_bits(reader.fixed()?);
-    let probe = Worker::new("w").and_then(|worker| worker.with_weight(weight));
-    match probe {
-        Ok(_) => Ok(weight),
-        Err(_error) => Err(reader.wrong(weight, "is no weight of a worker")),
+    match is_weight(weight) {
+        true => Ok(weight),
+        false => Err(reader.wrong(weight, "is no weight of a worker")),
     }
 }
