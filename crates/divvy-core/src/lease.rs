@@ -25,5 +25,5 @@ pub use action::{Action, Ending, Operation, Report, StopReason, TenureId};
 pub use defect::Defect;
 pub use event::{Event, Notice, Reply, SelfDescription};
 pub use group::{GROUPS_MAX, Group, PARTITIONS_MAX};
-pub use member::{Held, Member, MemberSetup, Misaligned, Misalignment, Outlook};
+pub use member::{Explained, Held, Member, MemberSetup, Misaligned, Misalignment, Outlook};
 pub use settings::{LEASE_TIMING_MAX, LEASE_TTL_MIN, LeaseSettings};

@@ -61,7 +61,7 @@ pub use builder::{ManagerBuilder, StoreChoice};
 #[cfg(feature = "nats")]
 pub(crate) use calls::panic_text;
 pub use divvy_core::leader::{
-    LeaderSettings, Lifecycle, Overdue, SessionId, Shutdown, State, StoreOutage, Version,
+    Holder, LeaderSettings, Lifecycle, Overdue, SessionId, Shutdown, State, StoreOutage, Version,
 };
 pub use election::ElectionAgent;
 pub use error::{ManagerError, state_name};

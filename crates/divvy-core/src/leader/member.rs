@@ -50,7 +50,7 @@ use super::action::Action;
 use super::codec::INSTANCE_BYTES_MAX;
 use super::defect::Defect;
 use super::event::{Clock, Event, SelfDescription};
-use super::record::{Lifecycle, SessionId, Shutdown, State, Version};
+use super::record::{Holding, Lifecycle, SessionId, Shutdown, State, Version};
 use super::retries::Retries;
 use super::settings::LeaderSettings;
 use crate::error::Invalid;
@@ -71,6 +71,17 @@ use self::timers::Timers;
 use self::work::Work;
 use super::keys::{self, Keys};
 use crate::random::Random;
+
+/// Who has a partition, by its stable id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holder {
+    /// Nobody yet.
+    Nobody,
+    /// This worker, with this token.
+    Granted(Box<str>, Token),
+    /// This worker, which was asked to give it back.
+    AskedBack(Box<str>),
+}
 
 /// What a member is made of.
 #[derive(Debug, Clone)]
@@ -285,6 +296,19 @@ impl Member {
     pub fn running(&self) -> impl Iterator<Item = (&Partition, Token)> {
         let slots = self.work.iter();
         slots.filter_map(|slot| Some((&slot.partition, slot.phase.token()?)))
+    }
+
+    /// Who has the partition with this text, by the newest root that this
+    /// worker knows; nothing if there is no such partition.
+    pub fn holder_of(&self, partition: &str) -> Option<Holder> {
+        let committed = &self.view.newest.as_ref()?.committed;
+        let holding = committed.root.holdings[committed.partitions.index_of(partition)?];
+        let worker = |session: u32| committed.root.sessions[session as usize].worker.clone();
+        Some(match holding {
+            Holding::None => Holder::Nobody,
+            Holding::Held { session, token } => Holder::Granted(worker(session), token),
+            Holding::Revoking { session, .. } => Holder::AskedBack(worker(session)),
+        })
     }
 
     /// Whether an effect on the partition with this text would be allowed at

@@ -15,6 +15,7 @@
 
 mod backoff;
 mod dispatch;
+mod explanation;
 mod groups;
 mod hooks;
 mod log;
@@ -56,6 +57,7 @@ use self::timers::{Timer, Timers};
 use self::units::Units;
 use self::wishes::Wishes;
 
+pub use self::explanation::Explained;
 pub use self::outlook::Outlook;
 pub use self::view::{Held, Misaligned, Misalignment};
 

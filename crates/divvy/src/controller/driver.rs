@@ -174,15 +174,22 @@ impl Driver {
                 let description = *self.description.borrow_and_update();
                 self.tell(Event::Described(description));
             }
-            Some(wish) = self.parts.wishes.recv() => self.tell(match wish {
-                Wish::Refresh => Event::RefreshRequested,
-                Wish::Regroup(groups) => Event::Regrouped(groups),
-            }),
+            Some(wish) = self.parts.wishes.recv() => self.fulfil(wish),
         }
         let is_late = boottime().since(self.parts.begun) >= self.parts.startup_limit;
         if self.parts.started.is_some() && is_late && self.stopped_at.is_none() {
             self.is_start_late = true;
             self.stop();
+        }
+    }
+
+    fn fulfil(&mut self, wish: Wish) {
+        match wish {
+            Wish::Refresh => self.tell(Event::RefreshRequested),
+            Wish::Regroup(groups) => self.tell(Event::Regrouped(groups)),
+            Wish::Explain(key, reply) => {
+                let _unheard = reply.send(self.parts.member.explain(&key));
+            }
         }
     }
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use divvy_core::lease::{Group, Misaligned, SelfDescription};
-use divvy_core::store::Token;
+use divvy_core::lease::{Explained, Group, Misaligned, SelfDescription};
+use divvy_core::store::{LeaseKey, Token};
 use divvy_core::{Invalid, Moment, Partition};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::metrics::ControllerMetrics;
 
@@ -32,6 +32,7 @@ type Sizes = Arc<[(Box<str>, u32)]>;
 pub(super) enum Wish {
     Refresh,
     Regroup(Vec<Group>),
+    Explain(LeaseKey, oneshot::Sender<Option<Explained>>),
 }
 
 #[derive(Debug)]
@@ -169,6 +170,20 @@ impl ControllerView {
         Group::check_all(&groups)?;
         let _ended = self.status.wishes.send(Wish::Regroup(groups)).await;
         Ok(())
+    }
+
+    /// Why a partition is where it is, as this worker sees it; nothing if it
+    /// knows no such partition, or has ended.
+    pub async fn explain(&self, key: LeaseKey) -> Option<Explained> {
+        let (reply, explained) = oneshot::channel();
+        let wish = Wish::Explain(key, reply);
+        self.status.wishes.send(wish).await.ok()?;
+        explained.await.ok().flatten()
+    }
+
+    /// Whether it has ended, stopped or by itself.
+    pub fn has_ended(&self) -> bool {
+        *self.status.ended.borrow()
     }
 
     /// What was counted and measured.

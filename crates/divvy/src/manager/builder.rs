@@ -129,7 +129,7 @@ impl ManagerBuilder {
             Some(strategy) => strategy,
             None => Arc::from(self.settings.strategy.build()?),
         };
-        let (status, refreshes) = Status::new(self.settings.description()?);
+        let (status, wishes) = Status::new(self.settings.description()?);
         look(View {
             status: Arc::clone(&status),
         });
@@ -143,7 +143,7 @@ impl ManagerBuilder {
             settings: self.settings,
             runtime: Handle::current(),
             status,
-            refreshes,
+            wishes,
             events: Events::to(self.events),
         };
         let (manager, started) = begin(orders)?;

@@ -27,7 +27,7 @@ use super::event::{EventKind, Events};
 use super::grant::Authority;
 use super::retry::Retry;
 use super::startup::Startup;
-use super::status::Status;
+use super::status::{Status, Wish};
 use super::suspend::Suspends;
 use crate::store::clock::{boottime, unix_ms};
 use crate::store::{Connection, KeyValue};
@@ -80,7 +80,7 @@ pub(super) struct Parts {
     pub(super) agent: Option<Agent>,
     pub(super) inputs: mpsc::Receiver<Input>,
     pub(super) driver: mpsc::Sender<Input>,
-    pub(super) refreshes: mpsc::Receiver<()>,
+    pub(super) wishes: mpsc::Receiver<Wish>,
     pub(super) stop: watch::Receiver<Option<Shutdown>>,
     pub(super) default_shutdown: Shutdown,
     pub(super) startup: Startup,
@@ -186,9 +186,18 @@ impl Driver {
                 let description = self.description.borrow_and_update().clone();
                 self.tell(Event::Described(description));
             }
-            Some(()) = self.parts.refreshes.recv() => self.tell(Event::RefreshRequested),
+            Some(wish) = self.parts.wishes.recv() => self.fulfil(wish),
         }
         self.watch_start();
+    }
+
+    fn fulfil(&mut self, wish: Wish) {
+        match wish {
+            Wish::Refresh => self.tell(Event::RefreshRequested),
+            Wish::Holder(partition, reply) => {
+                let _unheard = reply.send(self.parts.member.holder_of(&partition));
+            }
+        }
     }
 
     fn take(&mut self, input: Input) {

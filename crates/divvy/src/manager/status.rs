@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use divvy_core::leader::{Lifecycle, SelfDescription, State, Version};
+use divvy_core::leader::{Holder, Lifecycle, SelfDescription, State, Version};
 use divvy_core::store::Token;
 use divvy_core::{Health, Partition, Worker};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::error::{ManagerError, state_name};
 use super::metrics::Metrics;
@@ -33,6 +33,13 @@ pub struct AssignedPartition {
     pub token: Token,
 }
 
+/// What people ask a driver for.
+#[derive(Debug)]
+pub(super) enum Wish {
+    Refresh,
+    Holder(Box<str>, oneshot::Sender<Option<Holder>>),
+}
+
 /// What a driver writes and a [`View`] reads.
 #[derive(Debug)]
 pub(super) struct Status {
@@ -41,21 +48,21 @@ pub(super) struct Status {
     pub(super) worker_id: Shown<Option<Arc<str>>>,
     pub(super) is_leader: AtomicBool,
     pub(super) description: watch::Sender<SelfDescription>,
-    pub(super) refreshes: mpsc::Sender<()>,
+    pub(super) wishes: mpsc::Sender<Wish>,
     pub(super) metrics: Metrics,
 }
 
 impl Status {
     /// What a worker shows before it begins, and where its wishes come out.
-    pub(super) fn new(description: SelfDescription) -> (Arc<Self>, mpsc::Receiver<()>) {
-        let (refreshes, wished) = mpsc::channel(1);
+    pub(super) fn new(description: SelfDescription) -> (Arc<Self>, mpsc::Receiver<Wish>) {
+        let (wishes, wished) = mpsc::channel(16);
         let status = Self {
             state: Arc::new(Shown::new(State::Init)),
             assignment: Arc::new(Shown::new(Arc::default())),
             worker_id: Shown::new(None),
             is_leader: AtomicBool::new(false),
             description: watch::Sender::new(description),
-            refreshes,
+            wishes,
             metrics: Metrics::default(),
         };
         (Arc::new(status), wished)
@@ -127,8 +134,17 @@ impl View {
     /// Has the leader read the source of partitions again, whoever that is.
     /// Returns when the wish is taken, not when it is fulfilled.
     pub async fn refresh_partitions(&self) -> Result<(), ManagerError> {
-        let sent = self.status.refreshes.send(()).await;
+        let sent = self.status.wishes.send(Wish::Refresh).await;
         sent.map_err(|_closed| ManagerError::Ended("nobody reads partitions".into()))
+    }
+
+    /// Who has a partition, by the newest assignment that this worker knows;
+    /// nothing if there is no such partition, or it has ended.
+    pub async fn holder_of(&self, partition: &str) -> Option<Holder> {
+        let (reply, found) = oneshot::channel();
+        let wish = Wish::Holder(partition.into(), reply);
+        self.status.wishes.send(wish).await.ok()?;
+        found.await.ok().flatten()
     }
 
     /// Says whether this worker is fit to own partitions. An unhealthy one is

@@ -30,7 +30,7 @@ use super::reach::reach;
 use super::settings::Settings;
 use super::source::PartitionSource;
 use super::startup::{Started, Startup};
-use super::status::{Status, View};
+use super::status::{Status, View, Wish};
 use crate::store::clock::{boottime, unix_ms};
 use crate::store::{KeyValue, open_key_value};
 
@@ -48,7 +48,7 @@ pub(super) struct Orders {
     pub(super) settings: Settings,
     pub(super) runtime: Handle,
     pub(super) status: Arc<Status>,
-    pub(super) refreshes: mpsc::Receiver<()>,
+    pub(super) wishes: mpsc::Receiver<Wish>,
     pub(super) events: Events,
 }
 
@@ -194,7 +194,7 @@ async fn drive(
         agent,
         inputs,
         driver,
-        refreshes: orders.refreshes,
+        wishes: orders.wishes,
         stop,
         default_shutdown: orders.settings.shutdown,
         startup: Startup::new(reply, begun),

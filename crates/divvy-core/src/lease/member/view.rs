@@ -151,7 +151,7 @@ impl Member {
         })
     }
 
-    fn why_not_taken(&self, unit: &Unit, room: &Room) -> Misalignment {
+    pub(super) fn why_not_taken(&self, unit: &Unit, room: &Room) -> Misalignment {
         let is_waiting = unit.not_before.is_some_and(|until| self.now < until);
         match &unit.seen {
             Seen::Held { by, .. } => Misalignment::HeldBy(by.clone()),
@@ -162,7 +162,7 @@ impl Member {
         }
     }
 
-    fn why_not_given_up(&self, unit: &Unit, tenure: TenureId) -> Misalignment {
+    pub(super) fn why_not_given_up(&self, unit: &Unit, tenure: TenureId) -> Misalignment {
         let settings = &self.setup.settings;
         let Some(tenure) = self.tenures.get(tenure) else {
             return Misalignment::Moving;
