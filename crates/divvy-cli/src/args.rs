@@ -10,6 +10,7 @@ mod agent;
 mod bench;
 mod cluster;
 mod help;
+mod listen;
 mod placement;
 mod simulate;
 mod store;
@@ -22,6 +23,7 @@ pub(crate) use cluster::{
     ClusterArgs, DrainArgs, PinArgs, RefreshArgs, StatusArgs, TopArgs, UnpinArgs, WhyArgs,
     WorkerNameArgs,
 };
+pub(crate) use listen::ListenArgs;
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;

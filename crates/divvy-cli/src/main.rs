@@ -11,6 +11,7 @@ mod commands;
 mod condensed;
 mod failure;
 mod holding;
+mod http;
 mod input;
 mod natural;
 mod plot;

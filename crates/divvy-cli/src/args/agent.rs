@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use divvy::store::StoreUrl;
 
+use super::listen::ListenArgs;
 use super::store::{StoreArgs, span, typed_store};
 
 /// Timings that fit together.
@@ -57,6 +58,8 @@ pub(crate) struct AgentArgs {
     /// End after this long
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) run_for: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) http: ListenArgs,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
 }

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use divvy::StrategyName;
 use divvy::store::StoreUrl;
 
+use super::listen::ListenArgs;
 use super::store::{StoreArgs, span, typed_store};
 
 /// Timings that fit together.
@@ -71,6 +72,8 @@ pub(crate) struct WorkerArgs {
     /// End with the process that started this one
     #[arg(long, hide = true)]
     pub(crate) die_with_parent: bool,
+    #[command(flatten)]
+    pub(crate) http: ListenArgs,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
 }

@@ -1,6 +1,7 @@
 //! `divvy agent`: a worker in lease mode as a process, which runs a command for
 //! each partition that it owns.
 
+mod attended;
 mod child;
 mod command_line;
 mod health;
@@ -9,6 +10,7 @@ mod output;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -22,12 +24,15 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use self::attended::AttendedAgent;
 use self::child::Children;
 use self::command_line::CommandLine;
+use self::health::Fitness;
 use self::output::Output;
 use crate::args::{AgentArgs, AgentPreset};
 use crate::commands::worker::{read_limited, store_of};
 use crate::failure::Failure;
+use crate::http::Listening;
 
 pub(crate) use self::child::exec;
 
@@ -55,6 +60,7 @@ pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> 
         .build()
         .context("no threads")
         .map_err(Failure::Failed)?;
+    let listening = Listening::open(&args.http, &runtime)?;
     let (output, lines) = Output::new(args.output_dir.as_deref())?;
     let worker = settings.worker.clone();
     let worker = worker.unwrap_or_else(divvy::controller::default_worker_name);
@@ -74,7 +80,7 @@ pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> 
         let living = scope.spawn(|| {
             let outcome = runtime.block_on(async {
                 let told = tokio::spawn(tell(happening));
-                let outcome = live(builder, args, health).await;
+                let outcome = live(builder, args, health, listening).await;
                 // What was said last is on its way.
                 let _late = timeout(LAST_LINES, told).await;
                 outcome
@@ -93,6 +99,7 @@ async fn live(
     builder: ControllerBuilder,
     args: &AgentArgs,
     health: Option<CommandLine>,
+    listening: Option<Listening>,
 ) -> Result<(), Failure> {
     let listen = |kind| signal(kind).map_err(|error| Failure::Failed(error.into()));
     let mut term = listen(SignalKind::terminate())?;
@@ -105,8 +112,10 @@ async fn live(
         }
     };
     tokio::pin!(over);
+    let mut attended = None;
+    let start = builder.start_with(|view| attended = Some(attend(view, listening)));
     let controller = tokio::select! {
-        started = builder.start() => started.map_err(refused)?,
+        started = start => started.map_err(refused)?,
         _ = term.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
         () = &mut over => {
@@ -114,9 +123,11 @@ async fn live(
             return Err(Failure::Failed(anyhow!(text)));
         }
     };
+    let attended = attended.expect("what starts is looked at first");
     let view = controller.view();
     if let Some(command) = health {
-        tokio::spawn(health::watch(command, args.health_interval, view.clone()));
+        let fitness = Arc::clone(&attended.fitness);
+        tokio::spawn(health::watch(command, args.health_interval, fitness));
     }
     loop {
         tokio::select! {
@@ -129,12 +140,26 @@ async fn live(
             _ = hangup.recv() => reload(args, &view).await,
         }
     }
+    attended.is_stopping.store(true, Ordering::Relaxed);
     eprintln!("divvy: stopping what runs, and giving it back");
     tokio::select! {
         stopped = controller.stop() => stopped.map_err(refused),
         _ = term.recv() => Err(second_signal()),
         _ = interrupt.recv() => Err(second_signal()),
     }
+}
+
+/// Answers for an agent that begins, where that is asked for.
+fn attend(view: ControllerView, listening: Option<Listening>) -> Arc<AttendedAgent> {
+    let attended = Arc::new(AttendedAgent {
+        fitness: Fitness::new(view.clone()),
+        view,
+        is_stopping: AtomicBool::new(false),
+    });
+    if let Some(listening) = listening {
+        listening.serve(attended.clone());
+    }
+    attended
 }
 
 fn second_signal() -> Failure {

@@ -1,6 +1,7 @@
 //! `divvy worker`: a member of a cluster as a process, which says what happens
 //! to it.
 
+mod attended;
 mod ending;
 mod line;
 
@@ -8,13 +9,14 @@ use std::fs::File;
 use std::io::{Read as _, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use divvy::manager::{
     EventKind, FileSource, Grant, HookError, Hooks, Manager, ManagerError, ManagerEvent,
-    PartitionSource, Settings, Shutdown, StaticSource,
+    PartitionSource, Settings, Shutdown, StaticSource, View,
 };
 use divvy::store::StoreUrl;
 use divvy::{Partition, StrategySettings};
@@ -22,10 +24,12 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use self::attended::{AttendedWorker, Grants};
 use self::ending::{Signals, how};
 use self::line::{line, micros};
 use crate::args::{Preset, STORE_VARIABLE, WorkerArgs};
 use crate::failure::Failure;
+use crate::http::Listening;
 use crate::input;
 
 /// Lines that wait for whoever reads them.
@@ -55,9 +59,18 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
         .map_err(Failure::Failed)?;
     let (lines, printing) = mpsc::channel(LINES_MAX);
     let (events, happening) = mpsc::channel(LINES_MAX);
+    let listening = Listening::open(&args.http, &runtime)?;
+    let grants = Arc::new(Grants::default());
     let hooks = Working {
         instance: Arc::clone(&instance),
         tick: args.tick,
+        lines: lines.clone(),
+        grants: Arc::clone(&grants),
+    };
+    let attending = Attending {
+        instance: Arc::clone(&instance),
+        grants,
+        listening,
         lines: lines.clone(),
     };
     let builder = Manager::builder(store, source).settings(settings);
@@ -73,7 +86,7 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
     let living = std::thread::spawn(move || {
         let outcome = runtime.block_on(async {
             let told = tokio::spawn(telling.run(happening, lines));
-            let outcome = live(builder, how, run_for, nobody_reads).await;
+            let outcome = live(builder, attending, (how, run_for), nobody_reads).await;
             // What was said last is on its way.
             let _late = timeout(LAST_LINES, told).await;
             outcome
@@ -99,8 +112,8 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
 /// Starts, waits for a signal, and stops.
 async fn live(
     builder: divvy::manager::ManagerBuilder,
-    how: Shutdown,
-    run_for: Option<Duration>,
+    attending: Attending,
+    (how, run_for): (Shutdown, Option<Duration>),
     nobody_reads: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
     let mut signals = Signals::new().map_err(|error| Failure::Failed(error.into()))?;
@@ -124,17 +137,49 @@ async fn live(
         signals
     };
     tokio::pin!(ended);
+    let mut attended = None;
+    let start = builder.start_with(|view| attended = Some(attending.attend(view)));
     let manager = tokio::select! {
-        started = builder.start() => started.map_err(refused)?,
+        started = start => started.map_err(refused)?,
         _ = &mut ended => return Ok(()),
     };
     let mut signals = ended.await;
+    if let Some(attended) = attended {
+        attended.is_stopping.store(true, Ordering::Relaxed);
+    }
     tokio::select! {
         stopped = manager.stop(how) => stopped.map_err(refused),
         () = signals.next() => {
             let text = "ended by a second signal; others take over when the lease is over";
             Err(Failure::Failed(anyhow!(text)))
         }
+    }
+}
+
+/// What it takes to answer for a worker that begins.
+struct Attending {
+    instance: Arc<str>,
+    grants: Arc<Grants>,
+    listening: Option<Listening>,
+    lines: mpsc::Sender<Value>,
+}
+
+impl Attending {
+    fn attend(self, view: View) -> Arc<AttendedWorker> {
+        let attended = AttendedWorker::new(view, Arc::clone(&self.instance), self.grants);
+        let attended = Arc::new(attended);
+        if let Some(listening) = self.listening {
+            let line = json!({
+                "at_us": micros(divvy::manager::now()),
+                "instance": &*self.instance,
+                "event": "listening",
+                "address": listening.address().to_string(),
+            });
+            // There is room: these are the first lines.
+            let _unread = self.lines.try_send(line);
+            listening.serve(attended.clone());
+        }
+        attended
     }
 }
 
@@ -179,11 +224,18 @@ struct Working {
     instance: Arc<str>,
     tick: Option<Duration>,
     lines: mpsc::Sender<Value>,
+    grants: Arc<Grants>,
 }
 
 #[async_trait::async_trait]
 impl Hooks for Working {
+    async fn revoked(&self, partition: &Partition) -> Result<(), HookError> {
+        self.grants.remove(partition);
+        Ok(())
+    }
+
     async fn assigned(&self, partition: &Partition, grant: Grant) -> Result<(), HookError> {
+        self.grants.add(partition, grant.clone());
         let Some(tick) = self.tick else { return Ok(()) };
         let (instance, lines) = (Arc::clone(&self.instance), self.lines.clone());
         let partition = partition.to_string();

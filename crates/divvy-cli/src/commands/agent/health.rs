@@ -1,6 +1,8 @@
-//! Asking a command whether this worker is healthy.
+//! Whether this worker is fit to have partitions: what a command says of it,
+//! and what people say.
 
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use divvy::controller::ControllerView;
@@ -9,15 +11,66 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::command_line::CommandLine;
 
+/// Who says what of a worker's fitness.
+#[derive(Debug)]
+pub(super) struct Fitness {
+    view: ControllerView,
+    said: Mutex<Said>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    /// By `--health-cmd`.
+    is_healthy: bool,
+    /// By whoever asked for it.
+    is_drained: bool,
+}
+
+impl Fitness {
+    pub(super) fn new(view: ControllerView) -> Arc<Self> {
+        let said = Said {
+            is_healthy: true,
+            is_drained: false,
+        };
+        Arc::new(Self {
+            view,
+            said: Mutex::new(said),
+        })
+    }
+
+    pub(super) fn drain(&self, wanted: bool) {
+        self.say(|said| said.is_drained = wanted);
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.said().is_drained
+    }
+
+    pub(super) fn is_healthy(&self) -> bool {
+        self.said().is_healthy
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn say(&self, change: impl FnOnce(&mut Said)) {
+        let mut said = self.said();
+        change(&mut said);
+        // Still locked, so that the last word is the one that counts.
+        self.view.report_health(said.is_healthy && !said.is_drained);
+    }
+}
+
 /// Asks so often, and says so.
-pub(super) async fn watch(command: CommandLine, every: Duration, view: ControllerView) {
+pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fitness>) {
     let mut pace = interval(every);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = true;
     loop {
         pace.tick().await;
         let healthy = asked(&command, every).await;
-        view.report_health(healthy);
+        fitness.say(|said| said.is_healthy = healthy);
         if healthy != before {
             let words = if healthy {
                 "healthy again"

@@ -1,0 +1,118 @@
+//! A process of divvy, with what it says.
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use divvy_testbed::{until, until_some};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::client::ask;
+
+/// Longer than anything takes, even on a machine that does much else.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+
+pub(crate) struct Member {
+    child: Child,
+    stdout: Arc<Mutex<String>>,
+    stderr: Arc<Mutex<String>>,
+}
+
+impl Member {
+    /// Starts `divvy` with these words.
+    pub(crate) fn start(words: &str) -> Self {
+        Self::start_with(words, &[])
+    }
+
+    /// The same, with more arguments as they are.
+    pub(crate) fn start_with(words: &str, more: &[&str]) -> Self {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("divvy"))
+            .args(words.split_whitespace())
+            .args(more)
+            .env_remove("DIVVY_STORE")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = heard(child.stdout.take().unwrap());
+        let stderr = heard(child.stderr.take().unwrap());
+        Self {
+            child,
+            stdout,
+            stderr,
+        }
+    }
+
+    /// What it said on stderr.
+    pub(crate) fn told(&self) -> String {
+        self.stderr.lock().unwrap().clone()
+    }
+
+    /// The lines of JSON that it printed.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        let text = self.stdout.lock().unwrap();
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    pub(crate) async fn tells(&self, words: &str) {
+        until(SOON, words, async || self.told().contains(words)).await;
+    }
+
+    /// Where it answers.
+    pub(crate) async fn address(&self) -> SocketAddr {
+        until_some(SOON, "it says where it answers", async || {
+            let told = self.told();
+            let (_, rest) = told.split_once("HTTP at http://")?;
+            rest.lines().next()?.parse().ok()
+        })
+        .await
+    }
+
+    /// Waits until it is ready, and gives where it answers.
+    pub(crate) async fn ready(&self) -> SocketAddr {
+        let address = self.address().await;
+        until(SOON, "it is ready", async || {
+            ask(address, "GET", "/readyz").await.status == 200
+        })
+        .await;
+        address
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it is our child");
+    }
+
+    /// Waits until it has ended.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        let child = &mut self.child;
+        until_some(SOON, "it ends", async || child.try_wait().unwrap()).await
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _gone = self.child.wait();
+    }
+}
+
+fn heard(stream: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+    let text = Arc::new(Mutex::new(String::new()));
+    let hearing = Arc::clone(&text);
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(stream);
+        let mut line = Vec::new();
+        while matches!(reader.read_until(b'\n', &mut line), Ok(1..)) {
+            let words = String::from_utf8_lossy(&line);
+            hearing.lock().unwrap().push_str(&words);
+            line.clear();
+        }
+    });
+    text
+}
