@@ -51,7 +51,9 @@ fn a_drained_worker_is_emptied_and_gets_its_share_again() {
         let names = fleet.started(&["one", "two"]).await;
         let text = fleet.done(&format!("drain {} --wait 30s", names[0]));
         assert!(text.contains("has nothing left"), "{text}");
-        assert_eq!(fleet.shares(&names), [0, 8]);
+        fleet
+            .until("the other has all", || fleet.shares(&names) == [0, 8])
+            .await;
         let text = fleet.done("status");
         assert!(text.contains("drained"), "{text}");
         let text = fleet.done(&format!("uncordon {}", names[0]));

@@ -123,10 +123,13 @@ async fn a_drained_agent_hands_everything_on_and_takes_it_again() {
         "{unready:?}"
     );
     let why = ask(second, "GET", "/v1/explain/demo:1").await.json();
-    let vetoed = why["ranking"].as_array().unwrap().last().unwrap();
+    let mut ranking = why["ranking"].as_array().unwrap().iter();
+    let vetoed = ranking
+        .find(|ranked| ranked["rejected"].is_string())
+        .unwrap();
     assert_eq!(
-        (&vetoed["worker"], &vetoed["veto"]),
-        (&"a".into(), &"unhealthy".into())
+        (&vetoed["worker"], &vetoed["rejected"]),
+        (&"a".into(), &"is not healthy".into())
     );
     assert_eq!(
         ask(first, "DELETE", "/v1/drain").await.body,

@@ -199,7 +199,10 @@ pub(super) async fn moves(store: &dyn Leases) -> Result<Vec<MoveEntry>, StoreErr
     let lines = store.moves().await?;
     // What somebody else wrote is passed over.
     let entries = lines.iter().map(|line| MoveEntry::from_line(line));
-    Ok(entries.filter_map(Result::ok).collect())
+    let mut entries: Vec<MoveEntry> = entries.filter_map(Result::ok).collect();
+    // Who gives up and who takes write when they come to it.
+    entries.sort_by_key(|entry| entry.unix_ms);
+    Ok(entries)
 }
 
 pub(super) async fn control(store: &dyn Leases) -> Result<(Control, Option<String>), StoreError> {
