@@ -32,6 +32,8 @@ pub(crate) struct Place {
     pub(crate) holds_stops: bool,
     pub(crate) stops_held: Vec<(HookId, LeaseKey)>,
     pub(crate) most: usize,
+    /// How many releases and marks of moves it has sent.
+    pub(crate) given_back_by: usize,
 }
 
 enum Due {
@@ -117,6 +119,7 @@ impl Cluster {
             holds_stops: false,
             stops_held: Vec::new(),
             most: 0,
+            given_back_by: 0,
         });
         let place = self.places.len() - 1;
         self.hand(place, Event::Connected(Incarnation::new("first")));
@@ -143,6 +146,11 @@ impl Cluster {
             let at = self.now + WAY;
             match action {
                 Action::Store { id, operation, .. } => {
+                    let gives_back = matches!(
+                        operation,
+                        Operation::Release { .. } | Operation::MarkMoved { .. }
+                    );
+                    self.places[place].given_back_by += usize::from(gives_back);
                     self.due.push_back((at, Due::Reply(place, id, operation)));
                 }
                 Action::StartPartition { id, key, token, .. } => {

@@ -1,8 +1,9 @@
 //! Names and their sessions.
 
+use divvy_core::leader::HookEnd;
 use divvy_core::lease::{Ending, Event, LeaseSettings};
 
-use crate::cluster::{Cluster, ms, settings};
+use crate::cluster::{Cluster, key, ms, settings};
 
 #[test]
 fn a_second_process_with_the_same_name_is_refused() {
@@ -78,4 +79,42 @@ fn a_member_that_stops_before_it_began_ends_at_once() {
     cluster.start(setup);
     cluster.hand(0, Event::Stop);
     cluster.until(ms(100), |cluster| cluster.places[0].ended.is_some());
+}
+
+#[test]
+fn two_thousand_partitions_are_given_back_by_a_few_operations() {
+    let mut cluster = Cluster::new();
+    cluster.start(Cluster::setup("a", &[("demo", 2048)], settings()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 2048);
+    cluster.places[0].given_back_by = 0;
+    cluster.hand(0, Event::Stop);
+    let took = cluster.until(ms(100), |cluster| cluster.places[0].ended.is_some());
+    assert_eq!(cluster.places[0].ended, Some(Ending::InOrder));
+    // Its own release and mark for each would be 4,096.
+    let operations = cluster.places[0].given_back_by;
+    assert!(operations <= 4, "{operations} within {took:?}");
+}
+
+#[test]
+fn what_has_stopped_does_not_wait_for_what_does_not_stop() {
+    let mut cluster = Cluster::new();
+    cluster.start(Cluster::setup("a", &[("demo", 8)], settings()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 8);
+    cluster.pass(ms(10));
+    cluster.places[0].holds_stops = true;
+    cluster.hand(0, Event::Stop);
+    let held = cluster.places[0].stops_held.pop();
+    let (stuck, _) = held.expect("every stop hook is held");
+    cluster.let_go(0);
+    let is_free = |cluster: &Cluster, number| {
+        let holder = cluster.table.holder(cluster.time(), &key("demo", number));
+        holder.is_none()
+    };
+    let took = cluster.until(ms(10), |cluster| {
+        (0..8).filter(|number| is_free(cluster, *number)).count() == 7
+    });
+    assert!(took <= ms(5), "{took:?}");
+    cluster.hand(0, Event::HookEnded(stuck, HookEnd::Done));
+    cluster.places[0].running.clear();
+    cluster.until(ms(10), |cluster| cluster.places[0].ended.is_some());
 }

@@ -33,6 +33,7 @@ impl Member {
             Timer::Config => self.read_groups(),
             Timer::Lapse => self.look_at_late(),
             Timer::Take => self.is_taking = true,
+            Timer::Gather => self.give_back(),
             Timer::Release => self.release_again(),
             Timer::Hooks => self.look_at_hooks(),
             Timer::Shutdown => self.stop_is_late(),

@@ -241,6 +241,7 @@ impl Member {
 
     /// The time for stopping is over.
     pub(super) fn stop_is_late(&mut self) {
+        self.give_back();
         if !self.tenures.is_empty() && self.ending == Ending::InOrder {
             self.ending = Ending::Late;
         }

@@ -1,5 +1,7 @@
 //! Giving up what another worker should have, and giving leases back.
 
+use std::time::Duration;
+
 use super::Member;
 use super::operations::Purpose;
 use super::tenure::{Phase, Tenure};
@@ -11,6 +13,10 @@ use crate::store::Claim;
 
 /// Most partitions whose cooldown is asked for at once.
 const CANDIDATES_MAX: usize = 1_000;
+/// Most leases of one release.
+const RELEASES_MAX: usize = 2_000;
+/// How long what has stopped waits for what else stops.
+const GATHER: Duration = Duration::from_millis(2);
 
 impl Member {
     /// Gives up what another worker should have, as far as that is allowed.
@@ -121,12 +127,32 @@ impl Member {
         }
     }
 
-    /// Gives back what has stopped.
+    /// Gives back what has stopped, together with what stops at about the same
+    /// time: one by one, many would be as many operations.
     pub(super) fn release_stopped(&mut self) {
+        let (mut stopped, mut is_last) = (0, true);
+        for tenure in self.tenures.iter() {
+            match tenure.phase {
+                Phase::Stopped => stopped += 1,
+                Phase::Stopping(..) => is_last = false,
+                Phase::Starting(..) | Phase::Running | Phase::Releasing => {}
+            }
+        }
+        if stopped == 0 {
+            return;
+        }
+        match is_last || stopped >= RELEASES_MAX {
+            true => self.give_back(),
+            false => self.timers.set_earlier(Timer::Gather, self.now + GATHER),
+        }
+    }
+
+    /// Gives back all that has stopped, now.
+    pub(super) fn give_back(&mut self) {
+        self.timers.put(Timer::Gather, None);
         let keeps = !self.setup.settings.release_on_shutdown;
         let mut over = Vec::new();
         let mut stopped = Vec::new();
-        let mut claims = Vec::new();
         for tenure in self.tenures.iter_mut() {
             if tenure.phase != Phase::Stopped {
                 continue;
@@ -137,21 +163,22 @@ impl Member {
                 continue;
             }
             tenure.phase = Phase::Releasing;
-            stopped.push(tenure.id);
-            claims.push(Claim {
+            let claim = Claim {
                 key: tenure.key.clone(),
                 nonce: tenure.nonce,
-            });
+            };
+            stopped.push((tenure.id, claim));
         }
         for id in over {
             self.finish(id);
         }
-        if !claims.is_empty() {
-            let timeout = self.setup.settings.renewal_try();
+        let timeout = self.setup.settings.renewal_try();
+        for few in stopped.chunks(RELEASES_MAX) {
+            let (ids, claims): (_, Vec<Claim>) = few.iter().cloned().unzip();
             let keys = claims.iter().map(|claim| claim.key.clone()).collect();
             self.mark_moved(keys);
-            let purpose = Purpose::Release(stopped);
-            self.send(purpose, Operation::Release { claims }, timeout);
+            let operation = Operation::Release { claims };
+            self.send(Purpose::Release(ids), operation, timeout);
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) enum Timer {
     Lapse,
     /// Something may be taken now.
     Take,
+    /// Giving back what has stopped.
+    Gather,
     /// Giving back what could not be given back.
     Release,
     /// A hook may be overdue.
@@ -46,6 +48,7 @@ const ALL: [Timer; COUNT] = [
     Timer::Config,
     Timer::Lapse,
     Timer::Take,
+    Timer::Gather,
     Timer::Release,
     Timer::Hooks,
     Timer::Shutdown,
