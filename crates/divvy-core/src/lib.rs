@@ -57,6 +57,7 @@ mod logarithm;
 mod moment;
 mod moves;
 mod name;
+mod operations;
 mod partition;
 pub mod plan;
 mod proposal;
@@ -64,6 +65,7 @@ mod random;
 mod simd;
 pub mod store;
 mod strategy;
+mod timers;
 mod worker;
 
 pub use assignment::{

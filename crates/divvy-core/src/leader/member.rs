@@ -55,19 +55,21 @@ use super::retries::Retries;
 use super::settings::LeaderSettings;
 use crate::error::Invalid;
 use crate::moment::Moment;
+use crate::operations::Operations;
 use crate::partition::Partition;
 use crate::store::{Incarnation, Token};
 use crate::strategy::Strategy;
+use crate::timers::Timers;
 
 use self::claim::Claim;
 use self::election::Election;
 use self::leading::Leading;
 use self::observation::Observation;
-use self::operations::Operations;
+use self::operations::Purpose;
 use self::refusals::Refusals;
 use self::root_view::RootView;
 use self::session::Session;
-use self::timers::Timers;
+use self::timers::Timer;
 use self::work::Work;
 use super::keys::{self, Keys};
 use crate::random::Random;
@@ -129,8 +131,8 @@ pub struct Member {
     random: Random,
     keys: Keys,
     actions: VecDeque<Action>,
-    timers: Timers,
-    operations: Operations,
+    timers: Timers<Timer>,
+    operations: Operations<Purpose>,
     state: State,
     is_started: bool,
     is_leaving: bool,

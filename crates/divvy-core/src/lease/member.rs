@@ -44,16 +44,18 @@ use super::group::Group;
 use super::settings::LeaseSettings;
 use crate::error::Invalid;
 use crate::moment::Moment;
+use crate::operations::Operations;
 use crate::random::Random;
 use crate::store::{Incarnation, Nonce, WorkerId, WorkerInfo};
+use crate::timers::Timers;
 
 use self::backoff::Backoff;
 use self::groups::Groups;
-use self::operations::{Operations, Purpose};
+use self::operations::Purpose;
 use self::roster::Roster;
 use self::session::Session;
 use self::tenure::Tenures;
-use self::timers::{Timer, Timers};
+use self::timers::Timer;
 use self::units::Units;
 use self::wishes::Wishes;
 
@@ -118,8 +120,8 @@ pub struct Member {
     now: Moment,
     random: Random,
     actions: VecDeque<Action>,
-    timers: Timers,
-    operations: Operations,
+    timers: Timers<Timer>,
+    operations: Operations<Purpose>,
     life: Life,
     /// How it will end.
     ending: Ending,

@@ -205,10 +205,17 @@ impl Member {
         if let Some(leading) = &self.leading {
             let moves_known = leading.moves.is_known;
             let control = self.keys.control.clone();
-            if !self.operations.is_under_way(&Purpose::ReadControl) {
+            if !self
+                .operations
+                .is_under_way(|known| *known == Purpose::ReadControl)
+            {
                 self.read(control, Purpose::ReadControl);
             }
-            if !moves_known && !self.operations.is_under_way(&Purpose::ReadMoves) {
+            if !moves_known
+                && !self
+                    .operations
+                    .is_under_way(|known| *known == Purpose::ReadMoves)
+            {
                 let moves = self.keys.moves.clone();
                 self.read(moves, Purpose::ReadMoves);
             }
@@ -334,7 +341,10 @@ impl Member {
     }
 
     pub(super) fn list_workers(&mut self) {
-        if !self.operations.is_under_way(&Purpose::ListWorkers) {
+        if !self
+            .operations
+            .is_under_way(|known| *known == Purpose::ListWorkers)
+        {
             self.list_asked = self.clock.now;
             let prefix = self.keys.workers.clone();
             self.list(prefix, Purpose::ListWorkers);

@@ -49,7 +49,10 @@ impl Election {
 
 impl Member {
     pub(super) fn read_leader(&mut self) {
-        if !self.operations.is_under_way(&Purpose::ReadLeader) {
+        if !self
+            .operations
+            .is_under_way(|known| *known == Purpose::ReadLeader)
+        {
             let key = self.keys.leader.clone();
             self.read(key, Purpose::ReadLeader);
         }

@@ -1,10 +1,6 @@
-//! Operations on the store that have not been answered yet.
+//! What operations on the store are for.
 
-use std::time::Duration;
-
-use crate::leader::action::OperationId;
 use crate::leader::record::SessionId;
-use crate::moment::Moment;
 use crate::store::{Key, Revision};
 
 /// What an operation is for, so that its reply finds its way.
@@ -50,52 +46,4 @@ pub(super) enum Purpose {
     ListChunks,
     /// A chunk that no root names.
     DeleteChunk,
-}
-
-/// Operations under way. A driver answers each within its timeout; one that
-/// does not is taken as unknown after twice that.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Operations {
-    last: u64,
-    pending: Vec<(OperationId, Moment, Purpose)>,
-}
-
-impl Operations {
-    pub(super) fn begin(
-        &mut self,
-        purpose: Purpose,
-        now: Moment,
-        timeout: Duration,
-    ) -> (OperationId, Moment) {
-        self.last += 1;
-        let id = OperationId(self.last);
-        let lost = now + timeout.saturating_mul(2);
-        self.pending.push((id, lost, purpose));
-        (id, lost)
-    }
-
-    /// What the operation was for, unless it is no longer waited for.
-    pub(super) fn end(&mut self, id: OperationId) -> Option<Purpose> {
-        let at = self.pending.iter().position(|(known, ..)| *known == id)?;
-        Some(self.pending.swap_remove(at).2)
-    }
-
-    pub(super) fn is_under_way(&self, purpose: &Purpose) -> bool {
-        self.pending.iter().any(|(_, _, known)| known == purpose)
-    }
-
-    /// One that was never answered.
-    pub(super) fn take_lost(&mut self, now: Moment) -> Option<Purpose> {
-        let at = self.pending.iter().position(|(_, lost, _)| *lost <= now)?;
-        Some(self.pending.swap_remove(at).2)
-    }
-
-    pub(super) fn next_lost(&self) -> Option<Moment> {
-        self.pending.iter().map(|(_, lost, _)| *lost).min()
-    }
-
-    /// No reply is waited for any more.
-    pub(super) fn forget(&mut self) {
-        self.pending.clear();
-    }
 }

@@ -52,7 +52,10 @@ pub(super) struct RootView {
 
 impl Member {
     pub(super) fn read_root(&mut self) {
-        if !self.operations.is_under_way(&Purpose::ReadRoot) {
+        if !self
+            .operations
+            .is_under_way(|known| *known == Purpose::ReadRoot)
+        {
             let key = self.keys.root.clone();
             self.read(key, Purpose::ReadRoot);
         }

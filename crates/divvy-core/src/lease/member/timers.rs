@@ -1,6 +1,6 @@
-//! The one table of everything that a member waits for.
+//! Everything that a member waits for.
 
-use crate::moment::Moment;
+use crate::timers::Awaited;
 
 /// What is waited for. Of two at one moment, the one that takes authority
 /// away comes first.
@@ -36,63 +36,25 @@ pub(super) enum Timer {
     Lost,
 }
 
-const COUNT: usize = Timer::Lost as usize + 1;
+impl Awaited for Timer {
+    const ALL: &'static [Self] = &[
+        Self::Expire,
+        Self::Drain,
+        Self::Renew,
+        Self::Beat,
+        Self::Open,
+        Self::Reconcile,
+        Self::Config,
+        Self::Lapse,
+        Self::Take,
+        Self::Gather,
+        Self::Release,
+        Self::Hooks,
+        Self::Shutdown,
+        Self::Lost,
+    ];
 
-const ALL: [Timer; COUNT] = [
-    Timer::Expire,
-    Timer::Drain,
-    Timer::Renew,
-    Timer::Beat,
-    Timer::Open,
-    Timer::Reconcile,
-    Timer::Config,
-    Timer::Lapse,
-    Timer::Take,
-    Timer::Gather,
-    Timer::Release,
-    Timer::Hooks,
-    Timer::Shutdown,
-    Timer::Lost,
-];
-
-/// When each is due.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Timers {
-    due: [Option<Moment>; COUNT],
-}
-
-impl Timers {
-    pub(super) fn set(&mut self, timer: Timer, at: Moment) {
-        self.due[timer as usize] = Some(at);
-    }
-
-    /// Sets it to what may be nothing.
-    pub(super) fn put(&mut self, timer: Timer, at: Option<Moment>) {
-        self.due[timer as usize] = at;
-    }
-
-    /// Sets it unless it is due earlier already.
-    pub(super) fn set_earlier(&mut self, timer: Timer, at: Moment) {
-        let known = &mut self.due[timer as usize];
-        *known = Some(known.map_or(at, |known| known.min(at)));
-    }
-
-    pub(super) fn cancel_all(&mut self) {
-        *self = Self::default();
-    }
-
-    /// When the next is due.
-    pub(super) fn next(&self) -> Option<Moment> {
-        self.due.iter().flatten().min().copied()
-    }
-
-    /// One that is due at `now`, the earliest first, which is then no longer
-    /// set.
-    pub(super) fn take_due(&mut self, now: Moment) -> Option<Timer> {
-        let next = self.next().filter(|next| *next <= now)?;
-        let mut all = ALL.into_iter();
-        let timer = all.find(|timer| self.due[*timer as usize] == Some(next))?;
-        self.due[timer as usize] = None;
-        Some(timer)
+    fn place(self) -> usize {
+        self as usize
     }
 }
