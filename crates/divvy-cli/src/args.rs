@@ -9,24 +9,28 @@ use divvy::{Invalid, KeyScheme};
 mod agent;
 mod bench;
 mod cluster;
+mod exec;
 mod help;
 mod listen;
 mod placement;
 mod simulate;
 mod store;
+mod webhook;
 mod worker;
 mod workload;
 
-pub(crate) use agent::{AgentArgs, AgentPreset, ChildArgs};
+pub(crate) use agent::{AgentArgs, AgentPreset};
 pub(crate) use bench::{BenchCommand, FailoverArgs, MessagesArgs, Part, RetentionName, StoresArgs};
 pub(crate) use cluster::{
     ClusterArgs, DrainArgs, PinArgs, RefreshArgs, StatusArgs, TopArgs, UnpinArgs, WhyArgs,
     WorkerNameArgs,
 };
+pub(crate) use exec::{ChildArgs, ExecArgs};
 pub(crate) use listen::ListenArgs;
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
+pub(crate) use webhook::WebhookArgs;
 pub(crate) use worker::{OnStop, Preset, WorkerArgs};
 pub(crate) use workload::{WorkloadCommand, WorkloadStore};
 

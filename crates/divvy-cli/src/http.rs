@@ -11,6 +11,7 @@ mod server;
 mod token;
 
 pub(crate) use self::listening::Listening;
+pub(crate) use self::token::read_secret;
 
 use async_trait::async_trait;
 use serde_json::Value;

@@ -9,6 +9,8 @@ mod args;
 mod bar;
 mod commands;
 mod condensed;
+mod effective;
+mod exec;
 mod failure;
 mod holding;
 mod http;
@@ -22,6 +24,8 @@ mod table;
 mod terminal;
 mod utc;
 mod warnings;
+mod webhook;
+mod work;
 mod wrap;
 
 use std::io::{self, BufWriter, Write as _};
@@ -62,7 +66,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Pin(args) => commands::wish::pin(args, &mut out)?,
         Command::Unpin(args) => commands::wish::unpin(args, &mut out)?,
         Command::Refresh(args) => commands::wish::refresh(args, &mut out)?,
-        Command::RunChild(args) => commands::agent::exec(args)?,
+        Command::RunChild(args) => exec::become_command(args)?,
         Command::Worker(args) => commands::worker::run(args, &mut out)?,
         Command::Simulate(args) => commands::simulate::run(args, &mut out)?,
         Command::Bench(args) => commands::bench::run(args, &mut out)?,

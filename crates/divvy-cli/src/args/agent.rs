@@ -6,8 +6,10 @@ use std::time::Duration;
 use clap::ValueEnum;
 use divvy::store::StoreUrl;
 
+use super::exec::ExecArgs;
 use super::listen::ListenArgs;
 use super::store::{StoreArgs, span, typed_store};
+use super::webhook::WebhookArgs;
 
 /// Timings that fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -18,6 +20,17 @@ pub(crate) enum AgentPreset {
     Default,
     /// Those of the system whose layout of keys is shared: a lease of 90 seconds
     Rendezgo,
+}
+
+impl AgentPreset {
+    /// Its name, as it is typed.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Default => "default",
+            Self::Rendezgo => "rendezgo",
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -40,37 +53,24 @@ pub(crate) struct AgentArgs {
     /// Timings, where no file has them
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) preset: Option<AgentPreset>,
-    /// What to run for each partition that is owned
-    #[arg(long, value_name = "COMMAND")]
-    pub(crate) exec: Option<String>,
-    /// How long a command may take to end after SIGTERM, before SIGKILL
-    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = span)]
-    pub(crate) grace: Duration,
-    /// A directory for what commands write, one file each, in place of stdout and stderr
-    #[arg(long, value_name = "DIR")]
-    pub(crate) output_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: ExecArgs,
     /// A command whose success says that this worker is healthy
     #[arg(long, value_name = "COMMAND")]
     pub(crate) health_cmd: Option<String>,
     /// How often it is asked, and how long it may take
     #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = span)]
     pub(crate) health_interval: Duration,
+    /// Print the settings in force, each with where it comes from, and end
+    #[arg(long)]
+    pub(crate) print_config: bool,
     /// End after this long
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) run_for: Option<Duration>,
     #[command(flatten)]
+    pub(crate) webhook: WebhookArgs,
+    #[command(flatten)]
     pub(crate) http: ListenArgs,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
-}
-
-/// A command that ends with the process that started it.
-#[derive(Debug, clap::Args)]
-pub(crate) struct ChildArgs {
-    /// The process that started it
-    #[arg(long)]
-    pub(crate) parent: u32,
-    /// The command and its arguments
-    #[arg(last = true, required = true)]
-    pub(crate) command: Vec<std::ffi::OsString>,
 }

@@ -213,12 +213,29 @@ runs --exec for it. There is no leader; agents that share a store share its work
 is started again when it ends, and stopped (SIGTERM, after --grace SIGKILL) before its lease is \
 given back. It never outlives the agent.
 
-No shell reads --exec: quotes keep words together, and {workload}, {unit} and {token} are filled in. \
+No shell reads --exec: quotes keep words together, and {partition}, {workload}, {unit} and {token} are \
+filled in. \
 The command finds DIVVY_PARTITION, DIVVY_TOKEN and DIVVY_WORKER in its environment. Hand the token \
 to whatever it writes to, and let that refuse lower ones.
 
 SIGTERM and SIGINT stop all commands, give their leases back, and end the agent; a second one ends \
 it at once. SIGHUP reads --config again.
+
+--webhook in place of --exec has a service work on partitions: it gets a signed POST for each start \
+and stop, and what it does not accept is not owned (docs/operating.md, Webhooks).
+
+--print-config prints every setting in force, with where it comes from, as --config reads it.
+
+HTTP (--listen):
+  GET /healthz                200 while it runs
+  GET /readyz                 200 while it takes part and could have its share; else 503 and why
+  GET /metrics                what it counts, for Prometheus
+  GET /v1/owned               its partitions, with tokens
+  GET /v1/explain/PARTITION   who has it, who should, what keeps it from there, and the ranking
+  POST /v1/drain              hands everything on and takes nothing; DELETE ends that
+
+An address that other machines can reach needs --listen-token-file: clients send the token as \
+`Authorization: Bearer TOKEN`, and only probes are answered yes or no without it.
 
 Stores (--store):
   memory               in this process, so alone
@@ -319,8 +336,19 @@ lease mode, has every worker read workloads, members and leases.";
 pub(super) const WORKER: &str = "\
 Takes part in a cluster as one of its workers: claims a stable id, may lead, and owns what it is \
 given until a signal (TERM or INT) or --run-for ends it. Every event is a line of JSON on stdout: \
-claimed, state_changed, adopted, assigned, started, revoked, stopped, leadership_changed, \
-committed, error, ended.
+listening, claimed, state_changed, adopted, assigned, started, revoked, stopped, \
+leadership_changed, committed, error, ended.
+
+With --exec it runs a command for each partition that it owns, as `divvy agent` does: started again \
+when it ends, stopped (SIGTERM, after --grace SIGKILL) before its partition goes to another worker, \
+and never left behind. {partition}, {workload}, {unit} and {token} are filled in; DIVVY_PARTITION, \
+DIVVY_TOKEN and DIVVY_WORKER stand in its environment. What it writes goes to stderr, each line with \
+its partition, or to --output-dir.
+
+SIGHUP reads --config again, for partitions and weight, and has the leader read the source of \
+partitions again.
+
+--webhook, --listen and --print-config are those of `divvy agent`.
 
 --on-stop leave hands its partitions over at once; --on-stop return keeps them for an instance of \
 the same name, for --return-within.

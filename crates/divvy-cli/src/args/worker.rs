@@ -7,8 +7,10 @@ use clap::ValueEnum;
 use divvy::StrategyName;
 use divvy::store::StoreUrl;
 
+use super::exec::ExecArgs;
 use super::listen::ListenArgs;
 use super::store::{StoreArgs, span, typed_store};
+use super::webhook::WebhookArgs;
 
 /// Timings that fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -16,6 +18,17 @@ pub(crate) enum Preset {
     Fast,
     Default,
     Calm,
+}
+
+impl Preset {
+    /// Its name, as it is typed.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Default => "default",
+            Self::Calm => "calm",
+        }
+    }
 }
 
 /// What becomes of the partitions of a worker that is asked to end.
@@ -36,7 +49,7 @@ pub(crate) struct WorkerArgs {
     /// [default: the host's name]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
-    /// A file with settings, JSON or YAML
+    /// A file with settings, JSON or YAML; read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Timings, where no file has them
@@ -53,6 +66,8 @@ pub(crate) struct WorkerArgs {
     /// Who places them, with its default options; others stand in a file
     #[arg(long, value_name = "NAME")]
     pub(crate) strategy: Option<StrategyName>,
+    #[command(flatten)]
+    pub(crate) run: ExecArgs,
     /// What to do with partitions when a signal ends the worker [default: shutdown of --config, or
     /// else leave]
     #[arg(long, value_name = "HOW")]
@@ -60,6 +75,9 @@ pub(crate) struct WorkerArgs {
     /// For how long they are kept with --on-stop return [default: 30s]
     #[arg(long, value_name = "SPAN", value_parser = span, requires = "on_stop")]
     pub(crate) return_within: Option<Duration>,
+    /// Print the settings in force, each with where it comes from, and end
+    #[arg(long)]
+    pub(crate) print_config: bool,
     /// End after this long
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) run_for: Option<Duration>,
@@ -72,6 +90,8 @@ pub(crate) struct WorkerArgs {
     /// End with the process that started this one
     #[arg(long, hide = true)]
     pub(crate) die_with_parent: bool,
+    #[command(flatten)]
+    pub(crate) webhook: WebhookArgs,
     #[command(flatten)]
     pub(crate) http: ListenArgs,
     #[command(flatten)]

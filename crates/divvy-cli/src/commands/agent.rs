@@ -2,10 +2,9 @@
 //! each partition that it owns.
 
 mod attended;
-mod child;
-mod command_line;
+mod consumers;
 mod health;
-mod output;
+mod printed;
 
 use std::io::Write;
 use std::path::Path;
@@ -19,22 +18,21 @@ use divvy::controller::{
     ControllerSettings, ControllerView,
 };
 use divvy::lease::Group;
-use divvy::store::StoreErrorKind;
+use divvy::store::{StoreErrorKind, StoreKind, StoreUrl};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use self::attended::AttendedAgent;
-use self::child::Children;
-use self::command_line::CommandLine;
+use self::consumers::Consumers;
 use self::health::Fitness;
-use self::output::Output;
 use crate::args::{AgentArgs, AgentPreset};
 use crate::commands::worker::{read_limited, store_of};
+use crate::exec::{self, CommandLine};
 use crate::failure::Failure;
 use crate::http::Listening;
-
-pub(crate) use self::child::exec;
+use crate::webhook::Deadlines;
+use crate::work::Doing;
 
 /// Events that wait to be told.
 const EVENTS_MAX: usize = 1 << 16;
@@ -42,13 +40,20 @@ const EVENTS_MAX: usize = 1 << 16;
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    if args.print_config {
+        return printed::print(args, out);
+    }
     let settings = settings(args)?;
-    let Some(exec) = &args.exec else {
+    let deadlines = Deadlines {
+        start: settings.lease.start_deadline,
+        stop: settings.lease.stop_deadline,
+    };
+    let cluster = &args.reach.cluster;
+    let Some((doing, lines)) = Doing::new(&args.run, &args.webhook, cluster, deadlines)? else {
         let text = "--exec is missing: give the command to run for each partition, such as \
-                    --exec 'consume {workload} {unit} {token}'";
+                    --exec 'consume {workload} {unit} {token}', or --webhook";
         return Err(Failure::Usage(text.to_owned()));
     };
-    let command = CommandLine::parse("exec", exec)?;
     let health = match &args.health_cmd {
         Some(text) => Some(CommandLine::parse("health-cmd", text)?),
         None => None,
@@ -61,17 +66,15 @@ pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> 
         .context("no threads")
         .map_err(Failure::Failed)?;
     let listening = Listening::open(&args.http, &runtime)?;
-    let (output, lines) = Output::new(args.output_dir.as_deref())?;
     let worker = settings.worker.clone();
     let worker = worker.unwrap_or_else(divvy::controller::default_worker_name);
-    let children = Children {
+    announce(&worker, cluster, &store.0, &settings);
+    let consumers = Consumers {
         worker: worker.as_str().into(),
-        command: Arc::new(command),
-        grace: args.grace,
-        output,
+        doing,
     };
     let (events, happening) = mpsc::channel(EVENTS_MAX);
-    let builder = Controller::builder(store, children)
+    let builder = Controller::builder(store, consumers)
         .settings(settings)
         .worker(worker)
         .events(events);
@@ -88,7 +91,7 @@ pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> 
             runtime.shutdown_timeout(LAST_LINES);
             outcome
         });
-        output::print(lines, out);
+        exec::print(lines, out);
         let lived = living.join();
         lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
@@ -147,6 +150,23 @@ async fn live(
         _ = term.recv() => Err(second_signal()),
         _ = interrupt.recv() => Err(second_signal()),
     }
+}
+
+/// Says who begins, where, and what for.
+fn announce(worker: &str, cluster: &str, store: &StoreUrl, settings: &ControllerSettings) {
+    if store.kind() == StoreKind::Nats {
+        // It has no leases, which is told next.
+        return;
+    }
+    let groups = settings.groups.iter();
+    let mut served: Vec<String> = groups
+        .map(|group| format!("{}:{}", group.name(), group.partitions()))
+        .collect();
+    if settings.dynamic {
+        served.push("the workloads of the store".to_owned());
+    }
+    let served = served.join(", ");
+    eprintln!("divvy: {worker} of cluster '{cluster}' at {store}, for {served}");
 }
 
 /// Answers for an agent that begins, where that is asked for.
@@ -221,12 +241,18 @@ async fn tell(mut events: mpsc::Receiver<ControllerEvent>) {
     }
 }
 
+fn preset(named: Option<AgentPreset>) -> ControllerSettings {
+    match named {
+        Some(AgentPreset::Fast) => ControllerSettings::fast(),
+        Some(AgentPreset::Rendezgo) => ControllerSettings::rendezgo(),
+        Some(AgentPreset::Default) | None => ControllerSettings::default(),
+    }
+}
+
 fn settings(args: &AgentArgs) -> Result<ControllerSettings, Failure> {
-    let mut settings = match (&args.config, args.preset) {
-        (Some(path), _) => read_config(path)?,
-        (None, Some(AgentPreset::Fast)) => ControllerSettings::fast(),
-        (None, Some(AgentPreset::Rendezgo)) => ControllerSettings::rendezgo(),
-        (None, Some(AgentPreset::Default) | None) => ControllerSettings::default(),
+    let mut settings = match &args.config {
+        Some(path) => read_config(path)?,
+        None => preset(args.preset),
     };
     if let Some(node) = &args.node {
         settings.worker = Some(node.clone());
@@ -240,8 +266,8 @@ fn settings(args: &AgentArgs) -> Result<ControllerSettings, Failure> {
         Some(text) => settings.groups = workloads(text)?,
     }
     // What --grace allows is neither told as overdue nor cut short.
-    settings.lease.stop_deadline = settings.lease.stop_deadline.max(args.grace * 2);
-    settings.lease.shutdown_timeout = settings.lease.shutdown_timeout.max(args.grace * 2);
+    settings.lease.stop_deadline = settings.lease.stop_deadline.max(args.run.grace * 2);
+    settings.lease.shutdown_timeout = settings.lease.shutdown_timeout.max(args.run.grace * 2);
     settings
         .check()
         .map_err(|error| Failure::Usage(error.to_string()))?;

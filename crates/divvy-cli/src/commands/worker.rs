@@ -4,33 +4,40 @@
 mod attended;
 mod ending;
 mod line;
+mod partitions;
+mod printed;
+mod working;
 
 use std::fs::File;
 use std::io::{Read as _, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use divvy::StrategySettings;
 use divvy::manager::{
-    EventKind, FileSource, Grant, HookError, Hooks, Manager, ManagerError, ManagerEvent,
-    PartitionSource, Settings, Shutdown, StaticSource, View,
+    EventKind, Manager, ManagerBuilder, ManagerError, ManagerEvent, Settings, Shutdown, View,
 };
 use divvy::store::StoreUrl;
-use divvy::{Partition, StrategySettings};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use self::attended::{AttendedWorker, Grants};
-use self::ending::{Signals, how};
+use self::ending::{Heard, Signals, how};
 use self::line::{line, micros};
+use self::partitions::Origin;
+use self::working::Working;
 use crate::args::{Preset, STORE_VARIABLE, WorkerArgs};
+use crate::exec;
 use crate::failure::Failure;
 use crate::http::Listening;
-use crate::input;
+use crate::webhook::Deadlines;
+use crate::work::Doing;
 
 /// Lines that wait for whoever reads them.
 const LINES_MAX: usize = 1 << 16;
@@ -40,17 +47,15 @@ const LAST_LINES: Duration = Duration::from_secs(2);
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    if args.print_config {
+        return printed::print(args, out);
+    }
     if args.die_with_parent {
         let signal = Some(rustix::process::Signal::KILL);
         rustix::process::set_parent_process_death_signal(signal)
             .context("cannot end with the parent")
             .map_err(Failure::Failed)?;
     }
-    let settings = settings(args)?;
-    let how = how(args, &settings)?;
-    let source = source(args, &settings)?;
-    let store = (store_of(args.store.as_ref())?, args.reach.settings()?);
-    let instance: Arc<str> = settings.resolved_instance()?.into();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -59,65 +64,148 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
         .map_err(Failure::Failed)?;
     let (lines, printing) = mpsc::channel(LINES_MAX);
     let (events, happening) = mpsc::channel(LINES_MAX);
-    let listening = Listening::open(&args.http, &runtime)?;
-    let grants = Arc::new(Grants::default());
-    let hooks = Working {
-        instance: Arc::clone(&instance),
-        tick: args.tick,
-        lines: lines.clone(),
-        grants: Arc::clone(&grants),
-    };
-    let attending = Attending {
-        instance: Arc::clone(&instance),
-        grants,
-        listening,
-        lines: lines.clone(),
-    };
-    let builder = Manager::builder(store, source).settings(settings);
-    let builder = builder.hooks(hooks).events(events);
+    let (life, output) = Life::new(args, &runtime, lines.clone())?;
     let telling = Telling {
-        instance,
+        instance: Arc::clone(&life.attending.instance),
         deadlines: args.deadlines,
     };
+    // Events have stdout to themselves.
+    let (written, all_written) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        exec::print(output, &mut std::io::stderr());
+        drop(written);
+    });
     let (unread, nobody_reads) = oneshot::channel();
     let (printed, all_printed) = std::sync::mpsc::channel::<()>();
-    let run_for = args.run_for;
-    // Signals are heard whatever becomes of those who read.
-    let living = std::thread::spawn(move || {
-        let outcome = runtime.block_on(async {
-            let told = tokio::spawn(telling.run(happening, lines));
-            let outcome = live(builder, attending, (how, run_for), nobody_reads).await;
-            // What was said last is on its way.
-            let _late = timeout(LAST_LINES, told).await;
+    std::thread::scope(|scope| {
+        // Signals are heard whatever becomes of those who read.
+        let living = scope.spawn(move || {
+            let outcome = runtime.block_on(async {
+                let told = tokio::spawn(telling.run(happening, lines));
+                let outcome = life.live(args, events, nobody_reads).await;
+                // What was said last is on its way.
+                let _late = timeout(LAST_LINES, told).await;
+                outcome
+            });
+            runtime.shutdown_background();
+            if all_printed.recv_timeout(LAST_LINES) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("divvy: ending although nobody has read all lines");
+                std::process::exit(1);
+            }
             outcome
         });
-        runtime.shutdown_background();
-        if all_printed.recv_timeout(LAST_LINES) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("divvy: ending although nobody has read all lines");
-            std::process::exit(1);
+        let print_outcome = print(printing, out);
+        if print_outcome.is_err() {
+            // It leaves in order; the error is told then.
+            let _over = unread.send(());
         }
-        outcome
-    });
-    let print_outcome = print(printing, out);
-    if print_outcome.is_err() {
-        // It leaves in order; the error is told then.
-        let _over = unread.send(());
-    }
-    drop(printed);
-    let lived = living.join();
-    lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    print_outcome
+        drop(printed);
+        let lived = living.join();
+        // What a command has left running may never close what it writes to.
+        let _late = all_written.recv_timeout(LAST_LINES);
+        lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        print_outcome
+    })
 }
 
-/// Starts, waits for a signal, and stops.
-async fn live(
-    builder: divvy::manager::ManagerBuilder,
+/// A worker before it begins.
+struct Life {
+    builder: ManagerBuilder,
     attending: Attending,
-    (how, run_for): (Shutdown, Option<Duration>),
-    nobody_reads: oneshot::Receiver<()>,
-) -> Result<(), Failure> {
-    let mut signals = Signals::new().map_err(|error| Failure::Failed(error.into()))?;
-    let over = async {
+    origin: Origin,
+    how: Shutdown,
+}
+
+impl Life {
+    /// What was asked for, and what has to be printed of the commands' output.
+    fn new(
+        args: &WorkerArgs,
+        runtime: &Runtime,
+        lines: mpsc::Sender<Value>,
+    ) -> Result<(Self, Option<mpsc::Receiver<exec::Line>>), Failure> {
+        let settings = settings(args)?;
+        let how = how(args, &settings)?;
+        let origin = Origin::of(args, &settings)?;
+        let store = (store_of(args.store.as_ref())?, args.reach.settings()?);
+        let attending = Attending {
+            instance: settings.resolved_instance()?.into(),
+            grants: Arc::default(),
+            listening: Listening::open(&args.http, runtime)?,
+            lines,
+            view: Arc::default(),
+        };
+        let deadlines = Deadlines {
+            start: settings.leader.start_deadline,
+            stop: settings.leader.stop_deadline,
+        };
+        let cluster = &args.reach.cluster;
+        let doing = Doing::new(&args.run, &args.webhook, cluster, deadlines)?;
+        let (doing, output) = doing.unzip();
+        let hooks = Working {
+            instance: Arc::clone(&attending.instance),
+            tick: args.tick,
+            lines: attending.lines.clone(),
+            grants: Arc::clone(&attending.grants),
+            doing,
+            under_way: Mutex::default(),
+            view: Arc::clone(&attending.view),
+        };
+        let builder = Manager::builder(store, origin.source());
+        let life = Self {
+            builder: builder.settings(settings).hooks(hooks),
+            attending,
+            origin,
+            how,
+        };
+        Ok((life, output.flatten()))
+    }
+
+    /// Starts, waits for a signal, and stops.
+    async fn live(
+        self,
+        args: &WorkerArgs,
+        events: mpsc::Sender<ManagerEvent>,
+        nobody_reads: oneshot::Receiver<()>,
+    ) -> Result<(), Failure> {
+        let mut signals = Signals::new().map_err(|error| Failure::Failed(error.into()))?;
+        let over = over(args.run_for, nobody_reads);
+        tokio::pin!(over);
+        let (attending, mut attended) = (self.attending, None);
+        let builder = self.builder.events(events);
+        let start = builder.start_with(|view| attended = Some(attending.attend(view)));
+        let manager = tokio::select! {
+            started = start => started.map_err(refused)?,
+            () = signals.end() => return Ok(()),
+            () = &mut over => return Ok(()),
+        };
+        loop {
+            tokio::select! {
+                heard = signals.next() => match heard {
+                    Heard::End => break,
+                    Heard::Reload => match self.origin.reload(args, &manager).await {
+                        Ok(read) => eprintln!("divvy: read again: {read}"),
+                        Err(why) => eprintln!("divvy: SIGHUP: {why}; everything stays as it is"),
+                    },
+                },
+                () = &mut over => break,
+            }
+        }
+        if let Some(attended) = attended {
+            attended.is_stopping.store(true, Ordering::Relaxed);
+        }
+        tokio::select! {
+            stopped = manager.stop(self.how) => stopped.map_err(refused),
+            () = signals.end() => {
+                let text = "ended by a second signal; others take over when the lease is over";
+                Err(Failure::Failed(anyhow!(text)))
+            }
+        }
+    }
+}
+
+/// Waits until there is no reason to go on.
+async fn over(run_for: Option<Duration>, nobody_reads: oneshot::Receiver<()>) {
+    let spent = async {
         match run_for {
             Some(span) => tokio::time::sleep(span).await,
             None => std::future::pending().await,
@@ -128,31 +216,9 @@ async fn live(
             std::future::pending::<()>().await;
         }
     };
-    let ended = async {
-        tokio::select! {
-            () = signals.next() => {}
-            () = over => {}
-            () = unread => {}
-        }
-        signals
-    };
-    tokio::pin!(ended);
-    let mut attended = None;
-    let start = builder.start_with(|view| attended = Some(attending.attend(view)));
-    let manager = tokio::select! {
-        started = start => started.map_err(refused)?,
-        _ = &mut ended => return Ok(()),
-    };
-    let mut signals = ended.await;
-    if let Some(attended) = attended {
-        attended.is_stopping.store(true, Ordering::Relaxed);
-    }
     tokio::select! {
-        stopped = manager.stop(how) => stopped.map_err(refused),
-        () = signals.next() => {
-            let text = "ended by a second signal; others take over when the lease is over";
-            Err(Failure::Failed(anyhow!(text)))
-        }
+        () = spent => {}
+        () = unread => {}
     }
 }
 
@@ -162,10 +228,12 @@ struct Attending {
     grants: Arc<Grants>,
     listening: Option<Listening>,
     lines: mpsc::Sender<Value>,
+    view: Arc<OnceLock<View>>,
 }
 
 impl Attending {
     fn attend(self, view: View) -> Arc<AttendedWorker> {
+        let _first = self.view.set(view.clone());
         let attended = AttendedWorker::new(view, Arc::clone(&self.instance), self.grants);
         let attended = Arc::new(attended);
         if let Some(listening) = self.listening {
@@ -219,46 +287,26 @@ impl Telling {
     }
 }
 
-/// Works on partitions by saying so.
-struct Working {
-    instance: Arc<str>,
-    tick: Option<Duration>,
-    lines: mpsc::Sender<Value>,
-    grants: Arc<Grants>,
+/// Where the name of a cluster comes from.
+pub(crate) fn cluster_from(cluster: &str) -> &'static str {
+    match cluster {
+        "default" => "default",
+        _ => "--cluster",
+    }
 }
 
-#[async_trait::async_trait]
-impl Hooks for Working {
-    async fn revoked(&self, partition: &Partition) -> Result<(), HookError> {
-        self.grants.remove(partition);
-        Ok(())
+/// The store for people to read, without its password, and where it comes
+/// from.
+pub(crate) fn store_shown(typed: Option<&StoreUrl>) -> Result<(String, &'static str), Failure> {
+    if typed.is_none() && std::env::var_os(STORE_VARIABLE).is_none() {
+        return Ok(("none".to_owned(), "default"));
     }
-
-    async fn assigned(&self, partition: &Partition, grant: Grant) -> Result<(), HookError> {
-        self.grants.add(partition, grant.clone());
-        let Some(tick) = self.tick else { return Ok(()) };
-        let (instance, lines) = (Arc::clone(&self.instance), self.lines.clone());
-        let partition = partition.to_string();
-        tokio::spawn(async move {
-            while !grant.is_revoked() {
-                let done = grant.run(async |token| {
-                    let line = json!({
-                        "at_us": micros(divvy::manager::now()),
-                        "instance": &*instance,
-                        "event": "worked",
-                        "partition": partition,
-                        "token": token.get().to_string(),
-                    });
-                    lines.send(line).await.is_ok()
-                });
-                if !matches!(done.await, Ok(true)) {
-                    return;
-                }
-                tokio::time::sleep(tick).await;
-            }
-        });
-        Ok(())
-    }
+    let from = if typed.is_some() {
+        "--store"
+    } else {
+        STORE_VARIABLE
+    };
+    Ok((store_of(typed)?.to_string(), from))
 }
 
 /// The store that a flag names, or else the environment.
@@ -278,18 +326,30 @@ pub(crate) fn store_of(typed: Option<&StoreUrl>) -> Result<StoreUrl, Failure> {
         .map_err(|error: divvy::Invalid| Failure::Usage(error.to_string()))
 }
 
+fn preset(named: Option<Preset>) -> Settings {
+    match named {
+        Some(Preset::Fast) => Settings::fast(),
+        Some(Preset::Calm) => Settings::calm(),
+        Some(Preset::Default) | None => Settings::default(),
+    }
+}
+
 fn settings(args: &WorkerArgs) -> Result<Settings, Failure> {
-    let mut settings = match (&args.config, args.preset) {
-        (Some(path), _) => read_config(path)?,
-        (None, Some(Preset::Fast)) => Settings::fast(),
-        (None, Some(Preset::Calm)) => Settings::calm(),
-        (None, Some(Preset::Default) | None) => Settings::default(),
+    let mut settings = match &args.config {
+        Some(path) => read_config(path)?,
+        None => preset(args.preset),
     };
     if let Some(instance) = &args.instance {
         settings.instance = Some(instance.clone());
     }
     if let Some(name) = args.strategy {
         settings.strategy = StrategySettings::new(name);
+    }
+    if args.run.exec.is_some() {
+        // What --grace allows is neither told as overdue nor cut short.
+        let leader = &mut settings.leader;
+        leader.stop_deadline = leader.stop_deadline.max(args.run.grace * 2);
+        leader.shutdown_timeout = leader.shutdown_timeout.max(leader.stop_deadline);
     }
     settings.check()?;
     Ok(settings)
@@ -319,25 +379,4 @@ fn read_config(path: &Path) -> Result<Settings, Failure> {
         false => Settings::from_yaml(&text),
     };
     read.map_err(|error| Failure::Failed(anyhow!("{}: {error}", named())))
-}
-
-fn source(args: &WorkerArgs, settings: &Settings) -> Result<Arc<dyn PartitionSource>, Failure> {
-    if let Some(text) = &args.partitions {
-        if let Some(path) = text.strip_prefix('@') {
-            let source = FileSource::new(path);
-            let source = source.map_err(|error| Failure::Usage(error.to_string()))?;
-            return Ok(Arc::new(source));
-        }
-        return Ok(Arc::new(StaticSource::new(input::partitions(text)?)));
-    }
-    match settings.source()? {
-        Some(source) => Ok(Arc::new(source)),
-        None => {
-            let forms = "a count, groups such as orders:64,users:32, or @FILE";
-            let text = format!(
-                "--partitions is missing: give {forms}, or groups and shards_per_group in --config"
-            );
-            Err(Failure::Usage(text))
-        }
-    }
 }

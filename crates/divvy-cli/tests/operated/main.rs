@@ -1,6 +1,10 @@
 //! Agents and workers as people operate them: asked by HTTP, reloaded, drained.
 
 mod client;
+mod commands;
 mod doors;
 mod http;
 mod member;
+mod printed;
+mod service;
+mod webhook;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,10 +30,16 @@ impl Member {
 
     /// The same, with more arguments as they are.
     pub(crate) fn start_with(words: &str, more: &[&str]) -> Self {
-        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("divvy"))
-            .args(words.split_whitespace())
-            .args(more)
-            .env_remove("DIVVY_STORE")
+        Self::spawn(command(words).args(more))
+    }
+
+    /// The same, on a system that trusts this authority alone.
+    pub(crate) fn start_trusting(words: &str, authority: &Path) -> Self {
+        Self::spawn(command(words).env("SSL_CERT_FILE", authority))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -60,8 +67,13 @@ impl Member {
             .collect()
     }
 
+    /// Waits until it has said this, wherever.
     pub(crate) async fn tells(&self, words: &str) {
-        until(SOON, words, async || self.told().contains(words)).await;
+        let said = async || {
+            let printed = self.stdout.lock().unwrap().contains(words);
+            printed || self.told().contains(words)
+        };
+        until(SOON, words, said).await;
     }
 
     /// Where it answers.
@@ -93,6 +105,14 @@ impl Member {
         let child = &mut self.child;
         until_some(SOON, "it ends", async || child.try_wait().unwrap()).await
     }
+}
+
+fn command(words: &str) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("divvy"));
+    command
+        .args(words.split_whitespace())
+        .env_remove("DIVVY_STORE");
+    command
 }
 
 impl Drop for Member {

@@ -9,7 +9,7 @@ use divvy::controller::ControllerView;
 use tokio::process::Command;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::command_line::CommandLine;
+use crate::exec::CommandLine;
 
 /// Who says what of a worker's fitness.
 #[derive(Debug)]

@@ -11,7 +11,14 @@ use crate::failure::Failure;
 /// For how long partitions are kept unless another span is given.
 const RETURN_WITHIN: Duration = Duration::from_secs(30);
 
-/// The signals that end a worker.
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    End,
+    Reload,
+}
+
+/// The signals that a worker listens to.
 pub(super) struct Signals {
     term: Signal,
     interrupt: Signal,
@@ -27,12 +34,17 @@ impl Signals {
         })
     }
 
-    pub(super) async fn next(&mut self) {
+    pub(super) async fn next(&mut self) -> Heard {
         tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.interrupt.recv() => {}
-            _ = self.hangup.recv() => {}
+            _ = self.term.recv() => Heard::End,
+            _ = self.interrupt.recv() => Heard::End,
+            _ = self.hangup.recv() => Heard::Reload,
         }
+    }
+
+    /// Waits for one that asks to end.
+    pub(super) async fn end(&mut self) {
+        while self.next().await != Heard::End {}
     }
 }
 

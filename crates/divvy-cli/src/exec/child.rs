@@ -7,10 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use async_trait::async_trait;
 use divvy::Partition;
-use divvy::controller::{Consumer, ConsumerFactory};
-use divvy::lease::StopReason;
 use divvy::manager::{Grant, HookError};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
@@ -30,90 +27,74 @@ const RESTART_LONGEST: Duration = Duration::from_secs(30);
 /// Whoever has run for so long did not end at once.
 const RAN_WELL: Duration = Duration::from_secs(60);
 
-/// Runs commands.
-#[derive(Debug)]
-pub(super) struct Children {
-    pub(super) worker: Arc<str>,
+/// What to run, for which partition, and how.
+pub(super) struct Order {
+    pub(super) worker: Box<str>,
     pub(super) command: Arc<CommandLine>,
     pub(super) grace: Duration,
     pub(super) output: Output,
+    pub(super) partition: Partition,
+    pub(super) grant: Grant,
 }
 
-#[async_trait]
-impl ConsumerFactory for Children {
-    async fn start(
-        &self,
-        partition: &Partition,
-        grant: Grant,
-    ) -> Result<Box<dyn Consumer>, HookError> {
-        let (stop, stopping) = watch::channel(false);
-        let running = Running {
-            worker: Arc::clone(&self.worker),
-            command: Arc::clone(&self.command),
-            grace: self.grace,
-            output: self.output.clone(),
-            partition: partition.clone(),
-            grant,
-            stopping,
-        };
-        // What cannot even be started is no owner's.
-        let child = running.spawn()?;
-        let task = tokio::spawn(running.run(child));
-        Ok(Box::new(Stopping { stop, task }))
-    }
-}
-
-struct Stopping {
+/// The command of a partition, which runs until it is stopped.
+#[derive(Debug)]
+pub(crate) struct Running {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
-#[async_trait]
-impl Consumer for Stopping {
-    async fn stop(self: Box<Self>, _: StopReason) -> Result<(), HookError> {
+impl Running {
+    pub(super) fn start(order: Order) -> Result<Self, HookError> {
+        let (stop, stopping) = watch::channel(false);
+        let tended = Tended { order, stopping };
+        let child = tended.spawn()?;
+        let task = tokio::spawn(tended.run(child));
+        Ok(Self { stop, task })
+    }
+
+    /// Stops it, and returns when it has ended.
+    pub(crate) async fn stop(self) -> Result<(), HookError> {
         self.stop.send_replace(true);
         Ok(self.task.await?)
     }
 }
 
-struct Running {
-    worker: Arc<str>,
-    command: Arc<CommandLine>,
-    grace: Duration,
-    output: Output,
-    partition: Partition,
-    grant: Grant,
+/// A command that is looked after.
+struct Tended {
+    order: Order,
     stopping: watch::Receiver<bool>,
 }
 
-impl Running {
+impl Tended {
     /// Starts the command, in a process group of its own, by way of this
     /// program: that sees to it that it does not outlive us.
     fn spawn(&self) -> Result<Child, HookError> {
-        let name = self.partition.as_str();
+        let name = self.order.partition.as_str();
         let (workload, unit) = name.rsplit_once(':').unwrap_or((name, ""));
         let fill = Fill {
+            partition: name,
             workload,
             unit,
-            token: self.grant.token(),
+            token: self.order.grant.token(),
         };
-        let (stdout, stderr) = self.output.stdio(name)?;
+        let (stdout, stderr) = self.order.output.stdio(name)?;
         let mut child = Command::new(std::env::current_exe()?)
             .arg("run-child")
             .arg("--parent")
             .arg(std::process::id().to_string())
             .arg("--")
-            .args(self.command.filled(&fill))
+            .args(self.order.command.filled(&fill))
             .env("DIVVY_PARTITION", name)
-            .env("DIVVY_TOKEN", self.grant.token().to_string())
-            .env("DIVVY_WORKER", &*self.worker)
+            .env("DIVVY_TOKEN", self.order.grant.token().to_string())
+            .env("DIVVY_WORKER", &*self.order.worker)
             .stdin(std::process::Stdio::null())
             .stdout(stdout)
             .stderr(stderr)
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
-        self.output.follow(name, &mut child);
+        self.order.output.follow(name, &mut child);
         Ok(child)
     }
 
@@ -166,9 +147,9 @@ impl Running {
         let group = child.id().and_then(|id| Pid::from_raw(id as i32));
         signal(group, Signal::TERM);
         let ended = tokio::select! {
-            ended = timeout(self.grace, child.wait()) => ended.is_ok(),
+            ended = timeout(self.order.grace, child.wait()) => ended.is_ok(),
             // Another worker may begin: there is no more time to be polite.
-            () = self.grant.ended() => false,
+            () = self.order.grant.ended() => false,
         };
         if !ended {
             self.say("it did not end in time, and is ended");
@@ -179,7 +160,7 @@ impl Running {
     }
 
     fn say(&self, words: &str) {
-        eprintln!("divvy: the command of {}: {words}", self.partition);
+        eprintln!("divvy: the command of {}: {words}", self.order.partition);
     }
 }
 
@@ -203,14 +184,14 @@ fn told(ended: std::io::Result<ExitStatus>) -> String {
 }
 
 /// Becomes the command, after it is settled that it ends with its parent.
-pub(crate) fn exec(args: &ChildArgs) -> Result<(), Failure> {
+pub(crate) fn become_command(args: &ChildArgs) -> Result<(), Failure> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .context("cannot end with the parent")
         .map_err(Failure::Failed)?;
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
     if parent != Some(args.parent) {
         // It was gone before that could be settled.
-        return Err(Failure::Failed(anyhow!("the agent has ended")));
+        return Err(Failure::Failed(anyhow!("who started it has ended")));
     }
     let [command, arguments @ ..] = args.command.as_slice() else {
         return Err(Failure::Usage("a command is missing".to_owned()));

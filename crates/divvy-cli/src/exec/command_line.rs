@@ -11,13 +11,14 @@ const BYTES_MAX: usize = 64 * 1024;
 /// A command and its arguments. No shell reads it: what is filled in cannot
 /// become anything but part of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CommandLine {
+pub(crate) struct CommandLine {
     words: Vec<String>,
 }
 
 /// What places are filled with.
 #[derive(Debug, Clone)]
 pub(super) struct Fill<'a> {
+    pub(super) partition: &'a str,
     pub(super) workload: &'a str,
     pub(super) unit: &'a str,
     pub(super) token: Token,
@@ -26,7 +27,7 @@ pub(super) struct Fill<'a> {
 impl CommandLine {
     /// Words parted by white space; quotes and backslashes keep together what
     /// belongs together.
-    pub(super) fn parse(flag: &'static str, text: &str) -> Result<Self, Failure> {
+    pub(crate) fn parse(flag: &'static str, text: &str) -> Result<Self, Failure> {
         let refused = |rule: &str| Failure::Usage(Invalid::new(flag, text, rule).to_string());
         if text.len() > BYTES_MAX {
             return Err(refused(&format!("must be at most {BYTES_MAX} bytes")));
@@ -51,6 +52,7 @@ impl CommandLine {
                 filled.push_str(&rest[..at]);
                 rest = &rest[at..];
                 let places = [
+                    ("{partition}", fill.partition),
                     ("{workload}", fill.workload),
                     ("{unit}", fill.unit),
                     ("{token}", &token),
@@ -66,7 +68,7 @@ impl CommandLine {
     }
 
     /// The words as they are.
-    pub(super) fn words(&self) -> &[String] {
+    pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
 }
@@ -129,6 +131,7 @@ mod tests {
     fn places_are_filled_and_what_is_filled_in_is_not_looked_at_again() {
         let line = CommandLine::parse("exec", "run {workload}/{unit} {token} {other} {").unwrap();
         let fill = Fill {
+            partition: "p",
             workload: "{unit} ; rm",
             unit: "3",
             token: Token::new(9).unwrap(),

@@ -19,7 +19,7 @@ const LINE_BYTES_MAX: u64 = 64 * 1024;
 const LINES_MAX: usize = 1024;
 
 #[derive(Debug, Clone)]
-pub(super) enum Output {
+pub(crate) enum Output {
     /// A file for each partition in this directory.
     Files(PathBuf),
     /// Lines for stdout and stderr.
@@ -27,14 +27,14 @@ pub(super) enum Output {
 }
 
 #[derive(Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     is_error: bool,
     bytes: Vec<u8>,
 }
 
 impl Output {
     /// Where commands write to, and what has to be printed of that.
-    pub(super) fn new(
+    pub(crate) fn new(
         directory: Option<&Path>,
     ) -> Result<(Self, Option<mpsc::Receiver<Line>>), Failure> {
         if let Some(directory) = directory {
@@ -71,7 +71,7 @@ impl Output {
 }
 
 /// Prints lines until nobody writes any more.
-pub(super) fn print(lines: Option<mpsc::Receiver<Line>>, out: &mut dyn Write) {
+pub(crate) fn print(lines: Option<mpsc::Receiver<Line>>, out: &mut dyn Write) {
     let Some(mut lines) = lines else { return };
     while let Some(line) = lines.blocking_recv() {
         // Who reads no more has what it wanted; the commands go on.

@@ -1,0 +1,63 @@
+//! Commands that run for partitions: started, started again when they end, and
+//! stopped in time. They never outlive this process.
+
+mod child;
+mod command_line;
+mod output;
+
+pub(crate) use self::child::{Running, become_command};
+pub(crate) use self::command_line::CommandLine;
+pub(crate) use self::output::{Line, Output, print};
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divvy::Partition;
+use divvy::manager::{Grant, HookError};
+use tokio::sync::mpsc;
+
+use crate::args::ExecArgs;
+use crate::failure::Failure;
+
+/// Runs commands.
+#[derive(Debug)]
+pub(crate) struct Children {
+    command: Arc<CommandLine>,
+    grace: Duration,
+    output: Output,
+}
+
+impl Children {
+    /// What was asked for, and what has to be printed of the commands' output.
+    pub(crate) fn new(
+        exec: &str,
+        args: &ExecArgs,
+    ) -> Result<(Self, Option<mpsc::Receiver<Line>>), Failure> {
+        let command = Arc::new(CommandLine::parse("exec", exec)?);
+        let (output, lines) = Output::new(args.output_dir.as_deref())?;
+        let children = Self {
+            command,
+            grace: args.grace,
+            output,
+        };
+        Ok((children, lines))
+    }
+
+    /// Starts the command of a partition, which `worker` has. What cannot even
+    /// be started is no owner's.
+    pub(crate) fn start(
+        &self,
+        worker: &str,
+        partition: &Partition,
+        grant: Grant,
+    ) -> Result<Running, HookError> {
+        Running::start(child::Order {
+            worker: worker.into(),
+            command: Arc::clone(&self.command),
+            grace: self.grace,
+            output: self.output.clone(),
+            partition: partition.clone(),
+            grant,
+        })
+    }
+}

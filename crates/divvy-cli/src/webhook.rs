@@ -1,0 +1,216 @@
+//! Partitions handed to a service by HTTP: a POST for each start and each
+//! stop, signed with a secret that both sides have.
+//!
+//! [`target`] sends one request, [`signature`] signs it; here is what becomes
+//! of the answers.
+
+mod signature;
+mod target;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divvy::Partition;
+use divvy::manager::{Grant, HookError};
+use serde::Serialize;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use self::signature::Signer;
+use self::target::{Answered, Target};
+use crate::args::WebhookArgs;
+use crate::failure::Failure;
+use crate::http::read_secret;
+
+/// How long one request may take.
+const REQUEST: Duration = Duration::from_secs(5);
+/// Delays between two requests for the same thing.
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+const RETRY_LONGEST: Duration = Duration::from_secs(5);
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadlines {
+    pub(crate) start: Duration,
+    pub(crate) stop: Duration,
+}
+
+/// A service that works on partitions.
+#[derive(Debug)]
+pub(crate) struct Webhook {
+    target: Target,
+    signer: Signer,
+    cluster: String,
+    deadlines: Deadlines,
+}
+
+/// What is sent. Its fields are documented, and none goes away.
+#[derive(Debug, Serialize)]
+struct Message<'a> {
+    event: &'static str,
+    cluster: &'a str,
+    worker: &'a str,
+    partition: &'a str,
+    workload: &'a str,
+    unit: &'a str,
+    /// As text, for JavaScript would round it.
+    token: String,
+    attempt: u32,
+    /// How long this is tried for, from now on.
+    deadline_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+}
+
+/// Why a service has not taken what it was sent.
+enum Unaccepted {
+    /// It said no, so nothing runs.
+    Refused(String),
+    /// It may have taken it.
+    Unknown(String),
+}
+
+impl Webhook {
+    /// What was asked for.
+    pub(crate) fn new(
+        url: &str,
+        args: &WebhookArgs,
+        cluster: &str,
+        deadlines: Deadlines,
+    ) -> Result<Self, Failure> {
+        let Some(path) = &args.webhook_secret_file else {
+            let text = "--webhook-secret-file is missing: what is sent has to be signed";
+            return Err(Failure::Usage(text.to_owned()));
+        };
+        Ok(Self {
+            target: Target::parse(url)?,
+            signer: Signer::new(&read_secret("webhook-secret-file", path)?),
+            cluster: cluster.to_owned(),
+            deadlines,
+        })
+    }
+
+    /// Has a partition started: within the deadline for that, or it is not.
+    pub(crate) async fn start(
+        self: &Arc<Self>,
+        worker: &str,
+        partition: &Partition,
+        grant: Grant,
+    ) -> Result<Hooked, HookError> {
+        let hooked = Hooked {
+            webhook: Arc::clone(self),
+            worker: worker.into(),
+            partition: partition.clone(),
+            grant,
+        };
+        // The last third is for taking back what may have been accepted.
+        let until = Instant::now() + self.deadlines.start * 2 / 3;
+        match hooked.deliver("start", None, Some(until)).await {
+            Ok(()) => Ok(hooked),
+            Err(Unaccepted::Refused(why)) => Err(why.into()),
+            Err(Unaccepted::Unknown(why)) => {
+                let until = Instant::now() + self.deadlines.start / 3;
+                let reason = Some("start_failed");
+                let _tried = hooked.deliver("stop", reason, Some(until)).await;
+                Err(why.into())
+            }
+        }
+    }
+}
+
+/// A partition that a service works on.
+#[derive(Debug)]
+pub(crate) struct Hooked {
+    webhook: Arc<Webhook>,
+    worker: Box<str>,
+    partition: Partition,
+    grant: Grant,
+}
+
+impl Hooked {
+    /// Has it stopped. Returns when that is accepted, however long it takes:
+    /// whether to wait any longer is not decided here.
+    pub(crate) async fn stop(self, reason: Option<&'static str>) -> Result<(), HookError> {
+        match self.deliver("stop", reason, None).await {
+            Ok(()) => Ok(()),
+            Err(Unaccepted::Refused(why) | Unaccepted::Unknown(why)) => Err(why.into()),
+        }
+    }
+
+    /// Sends it until it is accepted, or refused, or its time is over. A stop
+    /// cannot be refused.
+    async fn deliver(
+        &self,
+        event: &'static str,
+        reason: Option<&'static str>,
+        until: Option<Instant>,
+    ) -> Result<(), Unaccepted> {
+        let planned = Instant::now() + self.webhook.deadlines.stop;
+        let mut pause = RETRY_FIRST;
+        let mut is_doubtful = false;
+        for attempt in 1.. {
+            let left = until.unwrap_or(planned);
+            let left = left.saturating_duration_since(Instant::now());
+            let body = self.body(event, reason, attempt, left);
+            let answered = self.send(body, until).await;
+            let why = match answered {
+                Answered::Accepted => return Ok(()),
+                Answered::Refused(why) if event == "start" => {
+                    return Err(match is_doubtful {
+                        true => Unaccepted::Unknown(why),
+                        false => Unaccepted::Refused(why),
+                    });
+                }
+                Answered::Refused(why) | Answered::Unheard(why) => why,
+                Answered::Unclear(why) => {
+                    is_doubtful = true;
+                    why
+                }
+            };
+            if until.is_some_and(|until| Instant::now() + pause >= until) {
+                let why = format!("not accepted in {attempt} attempts: {why}");
+                return Err(match is_doubtful {
+                    true => Unaccepted::Unknown(why),
+                    false => Unaccepted::Refused(why),
+                });
+            }
+            let partition = &self.partition;
+            eprintln!("divvy: the webhook for {event} of {partition}: {why}; again in {pause:?}");
+            sleep(pause).await;
+            pause = (pause * 2).min(RETRY_LONGEST);
+        }
+        unreachable!("attempts do not end by themselves")
+    }
+
+    fn body(
+        &self,
+        event: &'static str,
+        reason: Option<&'static str>,
+        attempt: u32,
+        left: Duration,
+    ) -> String {
+        let name = self.partition.as_str();
+        let (workload, unit) = name.rsplit_once(':').unwrap_or((name, ""));
+        let message = Message {
+            event,
+            cluster: &self.webhook.cluster,
+            worker: &self.worker,
+            partition: name,
+            workload,
+            unit,
+            token: self.grant.token().to_string(),
+            attempt,
+            deadline_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            reason,
+        };
+        serde_json::to_string(&message).expect("texts and numbers have a JSON form")
+    }
+
+    async fn send(&self, body: String, until: Option<Instant>) -> Answered {
+        let limit = Instant::now() + REQUEST;
+        let limit = until.map_or(limit, |until| until.min(limit));
+        let signature = self.webhook.signer.sign(&body);
+        let sent = self.webhook.target.post(body, &signature);
+        let answered = timeout_at(limit, sent).await;
+        answered.unwrap_or_else(|_elapsed| Answered::Unclear("no answer in time".to_owned()))
+    }
+}

@@ -1,0 +1,73 @@
+//! What is done about a partition that this process owns: a command runs for
+//! it, or a service is told.
+
+use std::sync::Arc;
+
+use divvy::Partition;
+use divvy::manager::{Grant, HookError};
+use tokio::sync::mpsc;
+
+use crate::args::{ExecArgs, WebhookArgs};
+use crate::exec::{Children, Line, Running};
+use crate::failure::Failure;
+use crate::webhook::{Deadlines, Hooked, Webhook};
+
+/// Does something about partitions.
+#[derive(Debug)]
+pub(crate) enum Doing {
+    /// Commands run.
+    Commands(Children),
+    /// A service is told.
+    Webhook(Arc<Webhook>),
+}
+
+/// What is done about one partition.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Command(Running),
+    Hooked(Hooked),
+}
+
+impl Doing {
+    /// What was asked for, if anything was, and what has to be printed of
+    /// commands' output.
+    pub(crate) fn new(
+        exec: &ExecArgs,
+        webhook: &WebhookArgs,
+        cluster: &str,
+        deadlines: Deadlines,
+    ) -> Result<Option<(Self, Option<mpsc::Receiver<Line>>)>, Failure> {
+        if let Some(command) = &exec.exec {
+            let (children, lines) = Children::new(command, exec)?;
+            return Ok(Some((Self::Commands(children), lines)));
+        }
+        let Some(url) = &webhook.webhook else {
+            return Ok(None);
+        };
+        let webhook = Webhook::new(url, webhook, cluster, deadlines)?;
+        Ok(Some((Self::Webhook(Arc::new(webhook)), None)))
+    }
+
+    /// Begins, for a partition that `worker` has.
+    pub(crate) async fn start(
+        &self,
+        worker: &str,
+        partition: &Partition,
+        grant: Grant,
+    ) -> Result<Work, HookError> {
+        Ok(match self {
+            Self::Commands(children) => Work::Command(children.start(worker, partition, grant)?),
+            Self::Webhook(webhook) => Work::Hooked(webhook.start(worker, partition, grant).await?),
+        })
+    }
+}
+
+impl Work {
+    /// Ends it, and returns when that is done.
+    pub(crate) async fn stop(self, reason: Option<&'static str>) -> Result<(), HookError> {
+        match self {
+            Self::Command(running) => running.stop().await,
+            Self::Hooked(hooked) => hooked.stop(reason).await,
+        }
+    }
+}

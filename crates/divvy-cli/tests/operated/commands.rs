@@ -1,0 +1,155 @@
+//! Commands that a worker runs, and what it reads again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use divvy_testbed::until;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::client::ask;
+use crate::member::{Member, SOON};
+
+/// A worker whose commands write down who they are.
+fn worker(directory: &Path, name: &str, more: &str, rest: &str) -> Member {
+    let log = directory.join("log");
+    let log = log.display();
+    let script = format!(
+        "echo $DIVVY_PARTITION $DIVVY_TOKEN $DIVVY_WORKER $$ >> {log}; echo hello from $1; {rest}"
+    );
+    let exec = format!("sh -c '{script}' sh {{partition}}/{{workload}}/{{unit}}");
+    let store = directory.join("workers.db");
+    let words = format!("worker --store file:{} --instance {name}", store.display());
+    let words = format!("{words} --strategy balanced --listen 127.0.0.1:0 {more}");
+    Member::start_with(&words, &["--exec", &exec])
+}
+
+/// The last command of each partition that is alive: its worker and process.
+fn running(directory: &Path) -> BTreeMap<String, (String, u32)> {
+    let text = std::fs::read_to_string(directory.join("log")).unwrap_or_default();
+    let mut running = BTreeMap::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [partition, token, worker, pid] = words[..] else {
+            continue;
+        };
+        assert!(token.parse::<i64>().unwrap() > 0);
+        let pid: u32 = pid.parse().unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if !stat.is_empty() && !stat.contains(") Z ") {
+            let before = running.insert(partition.to_owned(), (worker.to_owned(), pid));
+            assert_eq!(before, None, "{partition} runs twice");
+        }
+    }
+    running
+}
+
+#[tokio::test]
+async fn a_worker_runs_a_command_for_each_partition_and_stops_it_before_others_have_it() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let more = "--preset fast --partitions demo:6";
+    let mut one = worker(at, "a", more, "exec sleep 1000");
+    one.ready().await;
+    until(SOON, "all run", async || running(at).len() == 6).await;
+    one.tells("demo:3 | hello from demo:3/demo/3\n").await;
+    let printed = one.lines();
+    assert!(printed.iter().any(|line| line["event"] == "started"));
+    assert!(printed.iter().all(|line| line["event"].is_string()));
+    let two = worker(at, "b", more, "exec sleep 1000");
+    two.ready().await;
+    until(SOON, "both run some", async || {
+        let running = running(at);
+        let ids: std::collections::BTreeSet<_> = running.values().map(|(id, _)| id).collect();
+        running.len() == 6 && ids.len() == 2
+    })
+    .await;
+    one.signal(Signal::TERM);
+    let ended = one.ended().await;
+    assert!(ended.success(), "{ended}: {}", one.told());
+    until(SOON, "the other runs all", async || running(at).len() == 6).await;
+}
+
+#[tokio::test]
+async fn the_commands_of_a_killed_worker_die_with_it() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let more = "--preset fast --partitions demo:3";
+    let mut worker = worker(at, "a", more, "exec sleep 1000");
+    until(SOON, "all run", async || running(at).len() == 3).await;
+    worker.signal(Signal::KILL);
+    worker.ended().await;
+    until(SOON, "none runs", async || running(at).is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_command_of_a_worker_that_ignores_sigterm_is_ended_after_its_grace() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let more = "--preset fast --partitions demo:2 --grace 300ms";
+    let stubborn = "trap \"\" TERM; while :; do sleep 0.1; done";
+    let mut worker = worker(at, "a", more, stubborn);
+    until(SOON, "all run", async || running(at).len() == 2).await;
+    worker.signal(Signal::TERM);
+    assert!(worker.ended().await.success(), "{}", worker.told());
+    worker.tells("did not end in time").await;
+    assert!(running(at).is_empty());
+}
+
+#[tokio::test]
+async fn partitions_are_read_again_on_sighup_and_bad_ones_change_nothing() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let config = at.join("worker.yaml");
+    let write = |text: &str| std::fs::write(&config, format!("preset: fast\n{text}\n")).unwrap();
+    write("groups: [demo]\nshards_per_group: 3");
+    let more = format!("--config {}", config.display());
+    let worker = worker(at, "a", &more, "exec sleep 1000");
+    let address = worker.ready().await;
+    until(SOON, "all run", async || running(at).len() == 3).await;
+    write("groups: [demo, mail]\nshards_per_group: 2");
+    worker.signal(Signal::HUP);
+    worker.tells("read again: partitions and weight").await;
+    until(SOON, "the new ones run", async || {
+        let names: Vec<String> = running(at).into_keys().collect();
+        names == ["demo:0", "demo:1", "mail:0", "mail:1"]
+    })
+    .await;
+    write("groups: [demo]\nshards_per_group: none");
+    worker.signal(Signal::HUP);
+    worker.tells("everything stays as it is").await;
+    let owned = ask(address, "GET", "/v1/owned").await.json();
+    assert_eq!(owned["partitions"].as_array().unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn a_worker_that_cannot_run_its_command_says_so() {
+    let words = "worker --store memory --preset fast --partitions demo:1 --run-for 3s";
+    let mut worker = Member::start_with(words, &["--exec", "/nowhere/at-all"]);
+    // The command is started by way of divvy itself, which then says why not.
+    worker.tells("cannot run /nowhere/at-all").await;
+    worker.ended().await;
+}
+
+#[tokio::test]
+async fn two_agents_of_one_host_get_different_names() {
+    let directory = TempDir::new().unwrap();
+    let store = directory.path().join("agents.db");
+    let words = format!("agent --store file:{} --preset fast", store.display());
+    let words = format!("{words} --workloads demo:4 --listen 127.0.0.1:0");
+    let mut names = Vec::new();
+    let agents = [0, 1].map(|_| Member::start_with(&words, &["--exec", "sleep 1000"]));
+    for agent in &agents {
+        let address = agent.ready().await;
+        let owned = ask(address, "GET", "/v1/owned").await.json();
+        let name = owned["worker"].as_str().unwrap().to_owned();
+        let told = format!(
+            "divvy: {name} of cluster 'default' at file:{}",
+            store.display()
+        );
+        assert!(agent.told().contains(&told), "{}", agent.told());
+        assert!(agent.told().contains("demo:4"), "{}", agent.told());
+        names.push(name);
+    }
+    assert_ne!(names[0], names[1]);
+}

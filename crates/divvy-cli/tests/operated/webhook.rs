@@ -1,0 +1,225 @@
+//! Webhooks: what is sent, and what becomes of the answers.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use divvy_testbed::{Certificates, until};
+use rustix::process::Signal;
+use tempfile::TempDir;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::client::ask;
+use crate::member::{Member, SOON};
+use crate::service::{Manner, SECRET, Service};
+
+fn secret(directory: &Path) -> String {
+    let path = directory.join("secret");
+    std::fs::write(&path, format!("{SECRET}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    path.display().to_string()
+}
+
+fn words(kind: &str, directory: &Path, url: &str) -> String {
+    let what = match kind {
+        "agent" => "--node a --workloads demo:3",
+        _ => "--instance a --partitions demo:3",
+    };
+    let file = secret(directory);
+    let hook = format!("--webhook {url} --webhook-secret-file {file}");
+    format!("{kind} --store memory --preset fast --listen 127.0.0.1:0 {what} {hook}")
+}
+
+async fn owned(member: &Member) -> usize {
+    let address = member.address().await;
+    let owned = ask(address, "GET", "/v1/owned").await.json();
+    owned["partitions"].as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn starts_and_stops_are_sent_signed_and_whole() {
+    for kind in ["agent", "worker"] {
+        let directory = TempDir::new().unwrap();
+        let service = Service::start(None).await;
+        let url = format!("http://{}/divvy?x=1", service.address);
+        let mut member = Member::start(&words(kind, directory.path(), &url));
+        until(SOON, "all are started", async || {
+            service.heard("start").len() == 3
+        })
+        .await;
+        until(SOON, "all are owned", async || owned(&member).await == 3).await;
+        member.signal(Signal::TERM);
+        assert!(member.ended().await.success(), "{}", member.told());
+        let (starts, stops) = (service.heard("start"), service.heard("stop"));
+        assert_eq!(stops.len(), 3, "{kind}");
+        for heard in starts.iter().chain(&stops) {
+            let body = &heard.body;
+            assert!(heard.is_signed && heard.path == "/divvy?x=1", "{heard:?}");
+            let (workload, unit) = (body["workload"].as_str(), body["unit"].as_str());
+            let partition = format!("{}:{}", workload.unwrap(), unit.unwrap());
+            assert_eq!(body["partition"], partition);
+            assert_eq!(
+                (&body["cluster"], &body["attempt"]),
+                (&"default".into(), &1.into())
+            );
+            assert!(body["token"].as_str().unwrap().parse::<i64>().unwrap() > 0);
+            assert!(body["deadline_ms"].as_u64().unwrap() > 0 && body["worker"].is_string());
+        }
+        for stop in &stops {
+            let started = starts
+                .iter()
+                .find(|start| start.body["partition"] == stop.body["partition"]);
+            assert_eq!(started.unwrap().body["token"], stop.body["token"]);
+        }
+        assert!(!member.told().contains("canary"), "{}", member.told());
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_is_not_accepted_is_not_owned() {
+    for (kind, manner, words_told, is_doubtful) in [
+        (
+            "agent",
+            Manner::Status(403, ""),
+            "the answer was 403",
+            false,
+        ),
+        (
+            "worker",
+            Manner::Status(403, ""),
+            "the answer was 403",
+            false,
+        ),
+        (
+            "agent",
+            Manner::Status(302, "Location: /other\r\n"),
+            "redirects are not followed",
+            false,
+        ),
+        ("agent", Manner::Status(500, ""), "the answer was 500", true),
+        ("agent", Manner::Close, "not accepted in", true),
+        ("agent", Manner::Hang, "no answer in time", true),
+    ] {
+        let directory = TempDir::new().unwrap();
+        let service = Service::start(None).await;
+        service.answers("start", manner.clone());
+        let url = format!("http://{}/", service.address);
+        let member = Member::start(&words(kind, directory.path(), &url));
+        member.tells(words_told).await;
+        if kind == "agent" {
+            member.tells("could not be started").await;
+        }
+        assert!(service.heard("start").iter().all(|heard| heard.path == "/"));
+        // What may have been accepted is taken back; what was refused need not be.
+        if is_doubtful {
+            until(SOON, "it is taken back", async || {
+                let mut stops = service.heard("stop").into_iter();
+                stops.any(|stop| stop.body["reason"] == "start_failed")
+            })
+            .await;
+        } else {
+            assert!(service.heard("stop").is_empty(), "{manner:?}");
+        }
+        // As soon as it is accepted, it is owned.
+        service.answers("start", Manner::Status(200, ""));
+        until(SOON, "all are owned", async || owned(&member).await == 3).await;
+    }
+}
+
+#[tokio::test]
+async fn what_passes_is_tried_again_within_the_deadline() {
+    let directory = TempDir::new().unwrap();
+    let service = Service::start(None).await;
+    service.answers("start", Manner::Status(503, ""));
+    let url = format!("http://{}/", service.address);
+    let member = Member::start(&words("agent", directory.path(), &url));
+    until(SOON, "it is tried again", async || {
+        let starts = service.heard("start");
+        starts
+            .iter()
+            .any(|start| start.body["attempt"].as_u64().unwrap() > 1)
+    })
+    .await;
+    service.answers("start", Manner::Endless);
+    until(SOON, "all are owned", async || owned(&member).await == 3).await;
+}
+
+#[tokio::test]
+async fn a_stop_is_sent_until_it_is_accepted() {
+    let directory = TempDir::new().unwrap();
+    let service = Service::start(None).await;
+    let url = format!("http://{}/", service.address);
+    let mut member = Member::start(&words("agent", directory.path(), &url));
+    until(SOON, "all are owned", async || owned(&member).await == 3).await;
+    service.answers("stop", Manner::Status(404, ""));
+    member.signal(Signal::TERM);
+    until(SOON, "it is tried again", async || {
+        service.heard("stop").len() > 6
+    })
+    .await;
+    service.answers("stop", Manner::Status(200, ""));
+    assert!(member.ended().await.success(), "{}", member.told());
+}
+
+#[tokio::test]
+async fn https_is_spoken_with_those_whom_the_system_trusts() {
+    let certificates = Certificates::new();
+    let identity = certificates.server();
+    let chain = vec![CertificateDer::from_pem_file(&identity.certificate).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(&identity.key).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let service = Service::start(Some(TlsAcceptor::from(Arc::new(config)))).await;
+    let directory = TempDir::new().unwrap();
+    let url = format!("https://localhost:{}/", service.address.port());
+    let words = words("agent", directory.path(), &url);
+    let other = Member::start_trusting(&words, certificates.other_authority());
+    other.tells("TLS: ").await;
+    assert!(service.heard("start").is_empty());
+    let member = Member::start_trusting(&words, certificates.authority());
+    until(SOON, "all are owned", async || owned(&member).await == 3).await;
+}
+
+#[tokio::test]
+async fn a_webhook_that_cannot_be_used_is_one_line() {
+    let directory = TempDir::new().unwrap();
+    let file = secret(directory.path());
+    let with = format!("--webhook-secret-file {file}");
+    for (hook, told) in [
+        (
+            "--webhook http://localhost/".to_owned(),
+            "--webhook-secret-file is missing",
+        ),
+        (
+            format!("--webhook ftp://localhost/ {with}"),
+            "must begin with http",
+        ),
+        (format!("--webhook localhost {with}"), "must"),
+        (
+            format!("--webhook http://ada:canary@localhost/ {with}"),
+            "name or password",
+        ),
+        (
+            "--webhook http://localhost/ --webhook-secret-file /nowhere".to_owned(),
+            "No such file",
+        ),
+    ] {
+        let words = format!("agent --store memory --workloads demo:1 {hook}");
+        let mut member = Member::start(&words);
+        assert_eq!(member.ended().await.code(), Some(2), "{hook}");
+        member.tells(told).await;
+        let told = member.told();
+        assert!(
+            told.lines().count() == 1 && !told.contains("canary"),
+            "{told}"
+        );
+    }
+}
