@@ -2,6 +2,7 @@
 
 mod client;
 mod commands;
+mod deploy;
 mod doors;
 mod http;
 mod member;

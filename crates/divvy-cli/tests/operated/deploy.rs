@@ -1,0 +1,195 @@
+//! What stands in `deploy/` fits the command that it deploys.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::client::ask;
+use crate::member::Member;
+
+const PORT: u64 = 9470;
+
+fn file(name: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    std::fs::read_to_string(root.join(name)).unwrap()
+}
+
+fn divvy(arguments: &[&str]) -> String {
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("divvy"))
+        .args(arguments)
+        .env_remove("DIVVY_STORE")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The flags among words.
+fn flags<'a>(words: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let flags = words.into_iter().filter(|word| word.starts_with("--"));
+    flags
+        .map(|flag| flag.split(['=', ' ']).next().unwrap())
+        .collect()
+}
+
+fn known_flags(of: &BTreeSet<&str>) {
+    let help = divvy(&["agent", "--help"]);
+    let known = flags(help.split_whitespace());
+    assert!(of.len() >= 4 && of.is_subset(&known), "{of:?}");
+}
+
+/// The documents of the manifest.
+fn manifest() -> Vec<Value> {
+    let text = file("kubernetes.yaml");
+    let documents = text.split("\n---\n");
+    documents
+        .map(|text| serde_saphyr::from_str(text).unwrap())
+        .collect()
+}
+
+/// How long an agent may take to stop, by default, in seconds.
+fn shutdown_timeout() -> u64 {
+    let printed = divvy(&["agent", "--workloads", "a:1", "--print-config"]);
+    let settings: Value = serde_saphyr::from_str(&printed).unwrap();
+    let text = settings["shutdown_timeout"].as_str().unwrap();
+    divvy::manager::parse_span("shutdown_timeout", text)
+        .unwrap()
+        .as_secs()
+}
+
+#[test]
+fn the_unit_of_systemd_is_whole() {
+    let text = file("divvy-agent.service");
+    let value = |name: &str| {
+        let lines = text.lines().filter_map(|line| line.split_once('='));
+        let mut found = lines.filter(|(found, _)| *found == name);
+        found
+            .next()
+            .unwrap_or_else(|| panic!("{name}"))
+            .1
+            .to_owned()
+    };
+    let command = value("ExecStart");
+    known_flags(&flags(command.split(' ')));
+    assert!(command.contains(&format!("127.0.0.1:{PORT} ")));
+    assert!(value("TimeoutStopSec").parse::<u64>().unwrap() > shutdown_timeout());
+    assert_eq!(value("KillMode"), "mixed");
+    assert!(value("ExecReload").contains("-HUP"));
+    let directory = TempDir::new().unwrap();
+    let unit = directory.path().join("divvy-agent.service");
+    let binary = assert_cmd::cargo::cargo_bin!("divvy").display().to_string();
+    std::fs::write(&unit, text.replace("/usr/local/bin/divvy", &binary)).unwrap();
+    // Only where there is systemd can it be asked.
+    let asked = Command::new("systemd-analyze")
+        .args(["verify", "--man=no"])
+        .arg(&unit)
+        .output();
+    if let Ok(output) = asked {
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            output.status.success() && !told.contains("divvy-agent"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn the_manifest_of_kubernetes_is_whole() {
+    let documents = manifest();
+    let pod = &documents[1]["spec"]["template"]["spec"];
+    let container = &pod["containers"][0];
+    let words: Vec<&str> = container["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap())
+        .collect();
+    assert_eq!(words[0], "agent");
+    known_flags(&flags(words.iter().copied()));
+    assert!(words.contains(&format!("--listen=0.0.0.0:{PORT}").as_str()));
+    assert_eq!(container["ports"][0]["containerPort"], PORT);
+    for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
+        let asked = &container[probe]["httpGet"];
+        assert_eq!(asked["port"], container["ports"][0]["name"], "{probe}");
+        assert!(["/healthz", "/readyz"].contains(&asked["path"].as_str().unwrap()));
+    }
+    assert!(pod["terminationGracePeriodSeconds"].as_u64().unwrap() > shutdown_timeout());
+    let names: Vec<&Value> = container["env"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["name"])
+        .collect();
+    assert_eq!(names, ["POD_UID", "DIVVY_STORE"]);
+    assert!(container["env"][1]["valueFrom"]["secretKeyRef"].is_object());
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    let mode = pod["volumes"][1]["secret"]["defaultMode"].as_u64().unwrap();
+    assert_eq!(mode & 0o007, 0, "everybody could read the token");
+    // Its settings are settings.
+    let settings = documents[0]["data"]["agent.yaml"].as_str().unwrap();
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("agent.yaml");
+    std::fs::write(&path, settings).unwrap();
+    let printed = divvy(&[
+        "agent",
+        "--config",
+        path.to_str().unwrap(),
+        "--print-config",
+    ]);
+    assert!(printed.contains("workloads: {orders: 64}"), "{printed}");
+}
+
+#[test]
+fn the_image_has_the_command_and_no_root() {
+    let text = file("Dockerfile");
+    let line = |word: &str| {
+        let mut lines = text.lines().filter(|line| line.starts_with(word));
+        lines
+            .next_back()
+            .unwrap_or_else(|| panic!("{word}"))
+            .to_owned()
+    };
+    assert_eq!(text.matches("\nFROM ").count(), 2);
+    assert_eq!(line("EXPOSE"), format!("EXPOSE {PORT}"));
+    assert_eq!(line("ENTRYPOINT"), r#"ENTRYPOINT ["/usr/local/bin/divvy"]"#);
+    assert!(line("COPY --from=build").ends_with("/release/divvy /usr/local/bin/divvy"));
+    let pod = &manifest()[1]["spec"]["template"]["spec"]["securityContext"];
+    let user = format!("USER {}:{}", pod["runAsUser"], pod["runAsGroup"]);
+    assert_eq!(line("USER"), user);
+    // The compiler is the one that the workspace asks for.
+    let root = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
+    let root = root.unwrap();
+    let (_, version) = root.split_once("rust-version = \"").unwrap();
+    let version = version.split('"').next().unwrap();
+    assert!(text.contains(&format!("FROM rust:{version}-")), "{version}");
+}
+
+#[tokio::test]
+async fn alerts_name_metrics_that_there_are() {
+    let rules: Value = serde_saphyr::from_str(&file("alerts.yaml")).unwrap();
+    let mut pages = String::new();
+    for words in [
+        "agent --store memory --preset fast --workloads a:1 --exec sleep --listen 127.0.0.1:0",
+        "worker --store memory --preset fast --partitions 1 --listen 127.0.0.1:0",
+    ] {
+        let member = Member::start(words);
+        let address = member.ready().await;
+        pages += &ask(address, "GET", "/metrics").await.body;
+    }
+    let mut count = 0;
+    for group in rules["groups"].as_array().unwrap() {
+        for rule in group["rules"].as_array().unwrap() {
+            let words = rule["expr"].as_str().unwrap();
+            let words = words.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            for metric in words.filter(|word| word.starts_with("divvy_")) {
+                assert!(pages.contains(&format!("# TYPE {metric} ")), "{metric}");
+                count += 1;
+            }
+            assert!(rule["annotations"]["summary"].is_string(), "{rule}");
+        }
+    }
+    assert!(count > 10, "{count}");
+}
