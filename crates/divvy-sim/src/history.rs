@@ -4,15 +4,20 @@
 //! Members are on one machine, whose clock they share: that is what makes
 //! their words comparable.
 
+mod written;
+
+pub use written::Write;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use divvy_core::Moment;
 use divvy_core::leader::{SessionId, Version};
-use divvy_core::store::Token;
+use divvy_core::store::{Revision, Token};
+use divvy_core::{Moment, Partitions};
 
+use self::written::Replay;
 use crate::fact::{Fact, Seen};
-use crate::invariants::{Bounds, Broken, OwnershipInvariants};
+use crate::invariants::{Bounds, Broken, OwnershipInvariants, RecordedInvariants};
 use crate::ledger::Ledger;
 use crate::time::TrueTime;
 
@@ -35,10 +40,21 @@ pub enum Happened {
     Gone(bool),
 }
 
-/// Everything that several members said.
+/// Everything that several members said, and what they wrote where that was
+/// recorded.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     said: Vec<(Moment, usize, Happened)>,
+    writes: BTreeMap<Revision, Write>,
+    listed: Vec<(Moment, Partitions)>,
+}
+
+/// Something that happened, or was written.
+#[derive(Debug, Clone, Copy)]
+enum Item<'a> {
+    Listed(&'a Partitions),
+    Wrote(&'a Write),
+    Said(usize, &'a Happened),
 }
 
 /// A member's hold of a partition.
@@ -52,6 +68,17 @@ impl History {
     /// Adds what a member said. Members are numbered anew with every start.
     pub fn add(&mut self, member: usize, at: Moment, happened: Happened) {
         self.said.push((at, member, happened));
+    }
+
+    /// Adds a write that the store accepted. Where one is recorded, all have to
+    /// be.
+    pub fn wrote(&mut self, write: Write) {
+        self.writes.insert(write.revision, write);
+    }
+
+    /// Adds what the source of partitions gave.
+    pub fn listed(&mut self, at: Moment, partitions: Partitions) {
+        self.listed.push((at, partitions));
     }
 
     /// How much was said.
@@ -71,17 +98,25 @@ impl History {
         said
     }
 
-    /// Whether the invariants of ownership hold, for leases of this length.
-    pub fn check(&self, lease: Duration) -> Result<(), Broken> {
-        let members = self.said.iter().map(|(_, member, _)| member + 1);
-        let mut numbers = BTreeMap::new();
-        for (_, _, happened) in &self.said {
-            if let Some(name) = happened.partition() {
-                let next = numbers.len();
-                numbers.entry(name).or_insert(next);
-            }
-        }
-        let bounds = Bounds {
+    /// All together, in order of time; of one moment, what was written before
+    /// what was said.
+    fn items(&self) -> Vec<(Moment, Item<'_>)> {
+        let listed = self.listed.iter();
+        let mut items: Vec<_> = listed
+            .map(|(at, partitions)| (*at, Item::Listed(partitions)))
+            .collect();
+        let writes = written::in_order(&self.writes).into_iter();
+        items.extend(writes.map(|(at, write)| (at, Item::Wrote(write))));
+        let said = self.in_order().into_iter();
+        items.extend(said.map(|(at, member, happened)| (*at, Item::Said(*member, happened))));
+        items.sort_by_key(|(at, _)| *at);
+        items
+    }
+
+    fn bounds(&self, lease: Duration, partitions: usize) -> Bounds {
+        let said = self.said.iter().map(|(_, member, _)| member + 1);
+        let wrote = self.writes.values().map(|write| write.by + 1);
+        Bounds {
             lease,
             is_exclusive: true,
             is_calm: false,
@@ -89,22 +124,50 @@ impl History {
             leader_lease: lease,
             value_bytes_max: usize::MAX,
             operations_max: usize::MAX,
-            members_max: members.max().unwrap_or(0),
-            partitions_max: numbers.len(),
+            members_max: said.chain(wrote).max().unwrap_or(0),
+            partitions_max: partitions,
             start_within: lease,
             beat_within: lease,
-        };
-        let mut invariants = OwnershipInvariants::new(&bounds);
-        let ledger = Ledger::default();
-        for (at, member, happened) in self.in_order() {
-            let number = |name: &str| numbers[name];
-            let fact = happened.fact(*member, number);
-            let seen = Seen {
-                at: true_time(*at),
-                fact: &fact,
-                ledger: &ledger,
-            };
-            invariants.observe(&seen)?;
+        }
+    }
+
+    /// Whether the invariants hold, for leases of this length: those of
+    /// ownership, and where writes were recorded those of records, too.
+    pub fn check(&self, lease: Duration) -> Result<(), Broken> {
+        let mut numbers = BTreeMap::new();
+        for (_, _, happened) in &self.said {
+            if let Some(name) = happened.partition() {
+                let next = numbers.len();
+                numbers.entry(name).or_insert(next);
+            }
+        }
+        let bounds = self.bounds(lease, numbers.len());
+        if self.writes.is_empty() {
+            let mut invariants = OwnershipInvariants::new(&bounds);
+            return self.replay(&numbers, |seen| invariants.observe(seen));
+        }
+        let mut invariants = RecordedInvariants::new(&bounds);
+        self.replay(&numbers, |seen| invariants.observe(seen))
+    }
+
+    /// Shows everything that happened to invariants.
+    fn replay(
+        &self,
+        numbers: &BTreeMap<&str, usize>,
+        mut observe: impl FnMut(&Seen<'_>) -> Result<(), Broken>,
+    ) -> Result<(), Broken> {
+        let mut replay = Replay::default();
+        for (at, item) in self.items() {
+            let at = true_time(at);
+            let mut tell = |fact: &Fact<'_>, ledger: &Ledger| observe(&Seen { at, fact, ledger });
+            match item {
+                Item::Listed(partitions) => tell(&Fact::Sourced { partitions }, &replay.ledger)?,
+                Item::Wrote(write) => replay.apply(at, write, tell)?,
+                Item::Said(member, happened) => {
+                    let fact = happened.fact(member, |name| numbers[name]);
+                    tell(&fact, &replay.ledger)?;
+                }
+            }
         }
         Ok(())
     }
@@ -334,5 +397,54 @@ mod tests {
         let broken = two_owners(70);
         assert_eq!(broken.check(lease).unwrap_err().invariant, "I1");
         assert_eq!(broken.two_owners(), Duration::from_millis(30));
+    }
+
+    /// A worker that claims its id, renews its lease, and works as long as
+    /// `works_until`.
+    fn one_worker(works_until: u64) -> History {
+        use divvy_core::leader::{Life, WorkerRecord};
+        use divvy_core::store::{Expected, Key};
+        let session = SessionId(7);
+        let mut history = History::default();
+        let mut last = None;
+        for (beat, sent) in [(1, 100), (2, 300)] {
+            let record = WorkerRecord {
+                instance: "a".into(),
+                session,
+                beat,
+                lease: Duration::from_secs(1),
+                life: Life::Live,
+                acked: Version::default(),
+                stopping: Vec::new(),
+                adopted: Version::default(),
+                token_max: None,
+                health: divvy_core::Health::Healthy,
+                weight: 1.0,
+                zone: None,
+                refresh: 0,
+                alarm: 0,
+                unable: Vec::new(),
+            };
+            let revision = Revision::new(u64::from(beat)).unwrap();
+            history.wrote(Write {
+                by: 0,
+                sent: at(sent),
+                key: Key::new(["w", "worker-0"]).unwrap(),
+                expected: Expected::from(last.replace(revision)),
+                value: record.encode().into(),
+                revision,
+            });
+        }
+        let identity = Some(("worker-0".to_owned(), session));
+        let deadline = Happened::Deadline(identity, Some(at(works_until)));
+        history.add(0, at(310), deadline);
+        history
+    }
+
+    #[test]
+    fn a_deadline_has_to_be_earned_by_a_write() {
+        let lease = Duration::from_secs(1);
+        assert_eq!(one_worker(1250).check(lease), Ok(()));
+        assert_eq!(one_worker(1251).check(lease).unwrap_err().invariant, "I5");
     }
 }

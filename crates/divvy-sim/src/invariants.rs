@@ -185,6 +185,24 @@ several! {
     }
 }
 
+several! {
+    /// The invariants that can be told by what members say and by what they
+    /// have written.
+    RecordedInvariants {
+        single_authority: single_authority::SingleAuthority,
+        rising_tokens: rising_tokens::RisingTokens,
+        root_chain: root_chain::RootChain,
+        grant_condition: grant_condition::GrantCondition,
+        deadline: deadline::Deadlines,
+        one_session: one_session::OneSession,
+        adoption: adoption::Adoption,
+        whole_roots: whole_roots::WholeRoots,
+        rightful_writes: rightful_writes::RightfulWrites,
+        names: names::Names,
+        alternation: alternation::Alternation,
+    }
+}
+
 fn check<I: Invariant>(invariant: &mut I, seen: &Seen<'_>) -> Result<(), Broken> {
     invariant.observe(seen).map_err(|seen| Broken {
         invariant: I::NUMBER,

@@ -43,7 +43,12 @@ pub(crate) enum Record {
 
 impl Ledger {
     /// Reads a value that is about to be entered.
-    pub(crate) fn read(&self, key: &Key, value: &[u8], table: &KeyValueTable) -> Record {
+    pub(crate) fn read(
+        &self,
+        key: &Key,
+        value: &[u8],
+        chunk: impl Fn(&Key) -> Option<Arc<[u8]>>,
+    ) -> Record {
         let text = key.as_str();
         if text == "leader" {
             return match LeaderRecord::decode(value) {
@@ -52,7 +57,7 @@ impl Ledger {
             };
         }
         if text == "root" {
-            return self.read_root(value, table);
+            return self.read_root(value, chunk);
         }
         let Some(id) = text.strip_prefix("w.") else {
             return Record::Other;
@@ -66,13 +71,12 @@ impl Ledger {
         }
     }
 
-    fn read_root(&self, value: &[u8], table: &KeyValueTable) -> Record {
+    fn read_root(&self, value: &[u8], chunk: impl Fn(&Key) -> Option<Arc<[u8]>>) -> Record {
         let head = match RootHead::decode(value) {
             Ok(head) => head,
             Err(error) => return Record::Garbled(error.to_string()),
         };
         let known = self.root.as_ref().map(|known| &known.value);
-        let chunk = |key: &Key| table.get(key).map(|entry| Arc::clone(&entry.value));
         match head.assemble(known, chunk) {
             Ok(committed) => Record::Root(Box::new(committed)),
             Err(error) => Record::Garbled(format!("{error:?}")),
@@ -112,9 +116,14 @@ impl Ledger {
     pub(crate) fn reread(table: &KeyValueTable, now: TrueTime) -> Self {
         let mut ledger = Self::default();
         for entry in table.list(&Prefix::ALL) {
-            let record = ledger.read(&entry.key, &entry.value, table);
+            let record = ledger.read(&entry.key, &entry.value, chunks_of(table));
             ledger.enter(record, entry.revision, now);
         }
         ledger
     }
+}
+
+/// The values that a table has.
+pub(crate) fn chunks_of(table: &KeyValueTable) -> impl Fn(&Key) -> Option<Arc<[u8]>> {
+    |key| table.get(key).map(|entry| Arc::clone(&entry.value))
 }

@@ -45,8 +45,10 @@ pub use defects::{Defect, Hunt, hunt};
 pub use dice::Dice;
 pub use fact::{Disturbed, Fact, LeaseWish, Phase, Seen, Survey};
 pub use fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather};
-pub use history::{Happened, History};
-pub use invariants::{Bounds, Broken, Invariants, LeaseInvariants, OwnershipInvariants};
+pub use history::{Happened, History, Write};
+pub use invariants::{
+    Bounds, Broken, Invariants, LeaseInvariants, OwnershipInvariants, RecordedInvariants,
+};
 pub use lease::{
     GroupPlan, LeaseFault, LeaseFaultKind, LeasePreset, LeaseProfile, LeaseWorld, PlacePlan,
 };

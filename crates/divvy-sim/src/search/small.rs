@@ -15,7 +15,7 @@ use super::Search;
 use crate::clock::{MemberClock, RATE_ERROR_MAX_PPM};
 use crate::fact::{Fact, Seen};
 use crate::invariants::{Bounds, Broken, Invariants};
-use crate::ledger::{Ledger, Record};
+use crate::ledger::{Ledger, Record, chunks_of};
 use crate::time::TrueTime;
 use crate::world::OPERATIONS_MAX;
 
@@ -268,7 +268,9 @@ impl Small {
 
     fn written(&mut self, way: &Way, entry: &divvy_core::store::Entry) -> Result<(), Broken> {
         let (by, revision) = (way.member, entry.revision);
-        let record = self.ledger.read(&entry.key, &entry.value, &self.table);
+        let record = self
+            .ledger
+            .read(&entry.key, &entry.value, chunks_of(&self.table));
         match &record {
             Record::Worker(id, record) => self.tell(&Fact::WorkerWritten {
                 by,

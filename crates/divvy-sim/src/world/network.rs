@@ -12,7 +12,7 @@ use super::{Happening, World};
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
-use crate::ledger::Record;
+use crate::ledger::{Record, chunks_of};
 use crate::time::TrueTime;
 
 /// An operation on its way to the store.
@@ -235,7 +235,7 @@ impl World {
         self.note(|| format!("store m{by}: {key} is at revision {revision}"));
         let bytes = value.len();
         self.tell(&Fact::Stored { key, bytes })?;
-        let record = self.ledger.read(key, value, &self.store.table);
+        let record = self.ledger.read(key, value, chunks_of(&self.store.table));
         match &record {
             Record::Worker(id, record) => self.tell(&Fact::WorkerWritten {
                 by,
