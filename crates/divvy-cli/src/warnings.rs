@@ -27,7 +27,8 @@ pub(crate) fn install(verbose: bool) {
         .init();
 }
 
-/// `<level>: <message>`, without the fields that the message repeats.
+/// `<level>: <message>`, and the fields whose values the message does not
+/// repeat.
 struct OneLine {
     colour: bool,
 }
@@ -47,8 +48,8 @@ where
         if !event.metadata().target().starts_with("divvy") {
             return Ok(());
         }
-        let mut message = Message(String::new());
-        event.record(&mut message);
+        let mut said = Said::default();
+        event.record(&mut said);
         let (name, colour) = match *event.metadata().level() {
             Level::ERROR => ("error", "\u{1b}[31m"),
             Level::WARN => ("warning", "\u{1b}[33m"),
@@ -60,17 +61,56 @@ where
         } else {
             write!(writer, "{name}: ")?;
         }
-        writeln!(writer, "{}", terminal::message(&message.0))
+        writeln!(writer, "{}", terminal::message(&said.line()))
     }
 }
 
-/// The message among the fields of an event.
-struct Message(String);
+/// What an event says.
+#[derive(Default)]
+struct Said {
+    message: String,
+    fields: Vec<(&'static str, String)>,
+}
 
-impl Visit for Message {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.0 = format!("{value:?}");
+impl Said {
+    fn line(&self) -> String {
+        let mut line = self.message.clone();
+        for (name, value) in &self.fields {
+            if !self.message.contains(value.as_str()) {
+                line += &format!(", {name} {value}");
+            }
         }
+        line
+    }
+}
+
+impl Visit for Said {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let value = format!("{value:?}");
+        match field.name() {
+            "message" => self.message = value,
+            name => self.fields.push((name, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_shown_unless_the_message_has_them() {
+        let said = Said {
+            message: "store nats://h lost".to_owned(),
+            fields: vec![
+                ("store", "nats://h".to_owned()),
+                ("why", "refused".to_owned()),
+            ],
+        };
+        assert_eq!(said.line(), "store nats://h lost, why refused");
     }
 }

@@ -58,6 +58,14 @@ pub enum Error {
         /// What went wrong.
         message: String,
     },
+
+    /// A strategy that calculates elsewhere has no answer yet. Ask the same
+    /// again a little later.
+    #[error("strategy {strategy}: is still calculating")]
+    Unfinished {
+        /// The name of the strategy.
+        strategy: String,
+    },
 }
 
 fn describe_no_workers(given: usize, unhealthy: usize, weightless: usize) -> String {

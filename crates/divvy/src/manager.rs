@@ -34,6 +34,7 @@
 //! and let it refuse lower ones.
 
 mod agent;
+mod aside;
 mod builder;
 pub(crate) mod calls;
 mod discovery;

@@ -24,6 +24,32 @@ fn a_store_that_is_not_reached_is_told_and_an_error() {
 }
 
 #[test]
+fn a_source_that_is_broken_is_named_by_the_start_that_fails() {
+    let scratch = Scratch::new();
+    scratch.file("soon.yaml", "preset: fast\nstartup_timeout: 2s\n");
+    let line = "worker --store memory --partitions @none.csv --config soon.yaml";
+    let run = scratch.run(line.split_whitespace());
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let last = run.stderr.lines().last().unwrap_or_default();
+    let told = "divvy: start was not done within 2s";
+    assert!(last.starts_with(told), "{last}");
+    assert!(last.contains("none.csv: No such file"), "{last}");
+}
+
+#[test]
+fn verbose_shows_what_events_are_about() {
+    let run = divvy("-v worker --store memory --preset fast --partitions 3 --run-for 2s");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let told = "note: committed an assignment, version ";
+    let mut lines = run.stderr.lines().filter(|line| line.starts_with(told));
+    assert!(
+        lines.any(|line| line.contains(", granted 3, revoked 0")),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
 fn a_secret_that_is_missing_is_told_and_an_error() {
     let line = "worker --store nats://127.0.0.1:1 --token-file missing --partitions 4";
     let run = divvy(line);

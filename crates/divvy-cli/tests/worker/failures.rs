@@ -44,6 +44,23 @@ async fn killed(mut fleet: Fleet, victim: usize) -> Fleet {
 pub(crate) async fn a_paused_worker_finds_out_before_it_acts(bed: Bed) {
     let fleet = Fleet::settled(bed, 3, 12).await;
     let victim = fleet.follower();
+    paused(fleet, victim).await;
+}
+
+/// The same for the leader: another leads by then, and it does not.
+pub(crate) async fn a_paused_leader_finds_out_before_it_acts(bed: Bed) {
+    let fleet = Fleet::settled(bed, 3, 12).await;
+    let victim = fleet.leader();
+    let fleet = paused(fleet, victim).await;
+    until(SOON, "one leads, and it is another", async || {
+        let leads = |number: &usize| fleet.workers[*number].leads();
+        let leaders: Vec<_> = (0..3).filter(leads).collect();
+        leaders.len() == 1 && leaders[0] != victim
+    })
+    .await;
+}
+
+async fn paused(fleet: Fleet, victim: usize) -> Fleet {
     let id = fleet.workers[victim].id();
     let had = fleet.owners();
     let name = &fleet.workers[victim].instance;
@@ -65,6 +82,25 @@ pub(crate) async fn a_paused_worker_finds_out_before_it_acts(bed: Bed) {
     let (now, others) = (fleet.workers[victim].id(), fleet.workers.iter());
     let same = others.filter(|worker| worker.id() == now).count();
     assert_eq!((same, now), (1, id), "it has its own id again, alone");
+    fleet.check();
+    fleet
+}
+
+/// A second process with the name of one that lives says so, and has an id of
+/// its own.
+pub(crate) async fn a_second_process_of_an_instance_is_told(bed: Bed) {
+    let mut fleet = Fleet::settled(bed, 2, 12).await;
+    let first = fleet.workers[0].id().unwrap();
+    let twin = fleet.join("host-0", &[]);
+    fleet.balanced().await;
+    let lines = fleet.workers[twin].lines();
+    let errors = lines.iter().filter(|line| line["event"] == "error");
+    let told: Vec<_> = errors.filter_map(|line| line["message"].as_str()).collect();
+    let waits = format!("instance 'host-0' has {first} already: waiting until that lease is over");
+    let lives = format!("instance 'host-0' also runs in another process, as {first}: ");
+    assert!(told.contains(&waits.as_str()), "{told:?}");
+    assert!(told.iter().any(|text| text.starts_with(&lives)), "{told:?}");
+    assert_ne!(fleet.workers[twin].id(), Some(first));
     fleet.check();
 }
 

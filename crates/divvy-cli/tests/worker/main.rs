@@ -23,6 +23,8 @@ on_every!([Store::File, Store::Redis, Store::Nats];
     a_killed_follower_is_replaced,
     a_killed_leader_is_replaced,
     a_paused_worker_finds_out_before_it_acts,
+    a_paused_leader_finds_out_before_it_acts,
+    a_second_process_of_an_instance_is_told,
     a_rolling_restart_by_signals_moves_nothing,
 );
 on_every!([Store::Redis, Store::Nats];

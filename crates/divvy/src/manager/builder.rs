@@ -79,7 +79,9 @@ impl ManagerBuilder {
         self
     }
 
-    /// With this strategy, in place of the one that the settings name.
+    /// With this strategy, in place of the one that the settings name. It
+    /// calculates on a thread of its own; while one takes long, everything stays
+    /// where it is. A thread that never returns outlives the manager.
     pub fn strategy(mut self, strategy: impl Strategy + 'static) -> Self {
         self.strategy = Some(Arc::new(strategy));
         self
@@ -98,7 +100,7 @@ impl ManagerBuilder {
     }
 
     /// Tells `listener` everything that happens. What it does not take in time
-    /// is lost.
+    /// is lost, and counted by [`EventKind::Lost`](super::EventKind::Lost).
     pub fn events(mut self, listener: mpsc::Sender<ManagerEvent>) -> Self {
         self.events = Some(listener);
         self

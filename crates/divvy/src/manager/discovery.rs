@@ -40,7 +40,10 @@ impl Discovery {
                 match list(&source, &runtime, limit).await {
                     Ok(partitions) => break Ok(partitions),
                     Err(error) if tries == retry.max_retries => break Err(error),
-                    Err(error) => tracing::debug!(%error, "the source failed, trying again"),
+                    Err(error) => {
+                        tracing::debug!(%error, "the source failed, trying again");
+                        let _gone = driver.send(Input::SourceFailed(error)).await;
+                    }
                 }
                 sleep(retry.delay(tries)).await;
                 tries += 1;

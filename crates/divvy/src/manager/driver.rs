@@ -59,6 +59,8 @@ pub(super) enum Input {
     Trouble(StoreError),
     /// The source of partitions may have others.
     SourceChanged,
+    /// The source of partitions failed, and is asked again.
+    SourceFailed(String),
     /// Something for the hook for errors.
     Problem(ManagerError),
     /// The hook for errors itself failed.
@@ -103,6 +105,8 @@ pub(super) struct Driver {
     state_since: Moment,
     stopped_at: Option<Moment>,
     last_trouble: Option<StoreError>,
+    /// What a start that takes too long may be waiting for.
+    last_problem: Option<Box<str>>,
     /// Something changed that was not shown yet; and when showing is due.
     is_unshown: bool,
     show_due: Moment,
@@ -126,6 +130,7 @@ impl Driver {
             state_since: now,
             stopped_at: None,
             last_trouble: None,
+            last_problem: None,
             is_unshown: false,
             show_due: now,
             has_lost_runtime: false,
@@ -236,6 +241,9 @@ impl Driver {
                     self.tell(Event::RefreshRequested);
                 }
             }
+            Input::SourceFailed(why) => {
+                self.last_problem = Some(format!("the source of partitions failed: {why}").into());
+            }
             Input::HookFailed(error) => {
                 self.count_hook(&error);
                 tracing::warn!("{error}");
@@ -281,7 +289,7 @@ impl Driver {
         let failed = parts
             .startup
             .look(boottime(), &parts.member, &parts.settings, || {
-                self.last_trouble.clone()
+                (self.last_trouble.clone(), self.last_problem.clone())
             });
         if failed && self.stopped_at.is_none() {
             self.stop(Shutdown::Leave);

@@ -97,6 +97,11 @@ pub enum EventKind {
     },
     /// Something went wrong that the manager survives.
     Error(ManagerError),
+    /// Events were lost before this one, because nobody took them in time.
+    Lost {
+        /// How many.
+        count: u64,
+    },
     /// The manager has ended.
     Ended,
 }
@@ -121,12 +126,53 @@ impl Events {
         let Some(listener) = &self.listener else {
             return;
         };
-        let event = ManagerEvent {
-            at: boottime(),
-            kind: kind(),
+        let at = boottime();
+        let count = self.lost.load(Ordering::Relaxed);
+        let is_whole = count == 0 || {
+            let kind = EventKind::Lost { count };
+            let is_told = listener.try_send(ManagerEvent { at, kind }).is_ok();
+            if is_told {
+                self.lost.store(0, Ordering::Relaxed);
+            }
+            is_told
         };
-        if listener.try_send(event).is_err() && self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
+        let kind = kind();
+        if is_whole && listener.try_send(ManagerEvent { at, kind }).is_ok() {
+            return;
+        }
+        if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
             tracing::warn!("events are lost, because nobody takes them");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_listener_is_told_how_many_events_it_lost() {
+        let (listener, mut heard) = mpsc::channel(3);
+        let events = Events::to(Some(listener));
+        let tell = |is_leader| events.tell(|| EventKind::LeadershipChanged { is_leader });
+        for _ in 0..5 {
+            tell(true);
+        }
+        let mut taken = Vec::new();
+        let mut take = |heard: &mut mpsc::Receiver<ManagerEvent>| {
+            while let Ok(event) = heard.try_recv() {
+                taken.push(event.kind);
+            }
+        };
+        take(&mut heard);
+        for _ in 0..2 {
+            tell(false);
+        }
+        take(&mut heard);
+        let lost = taken.iter().map(|kind| match kind {
+            EventKind::Lost { count } => *count,
+            _ => 0,
+        });
+        assert_eq!(lost.collect::<Vec<_>>(), [0, 0, 0, 2, 0, 0]);
     }
 }

@@ -40,7 +40,7 @@ impl Startup {
         now: Moment,
         member: &Member,
         settings: &LeaderSettings,
-        trouble: impl FnOnce() -> Option<StoreError>,
+        why: impl FnOnce() -> (Option<StoreError>, Option<Box<str>>),
     ) -> bool {
         if self.reply.is_none() || self.failed.is_some() {
             return false;
@@ -62,7 +62,8 @@ impl Startup {
         if self.spent < settings.startup_timeout {
             return false;
         }
-        self.failed = Some(reason(member, settings, trouble()));
+        let (trouble, problem) = why();
+        self.failed = Some(reason(member, settings, trouble, problem));
         true
     }
 
@@ -81,7 +82,13 @@ impl Startup {
     }
 }
 
-fn reason(member: &Member, settings: &LeaderSettings, trouble: Option<StoreError>) -> ManagerError {
+/// Why a start took too long, as far as that is known.
+fn reason(
+    member: &Member,
+    settings: &LeaderSettings,
+    trouble: Option<StoreError>,
+    problem: Option<Box<str>>,
+) -> ManagerError {
     if member.is_out_of_ids() {
         return ManagerError::StableIdExhausted {
             prefix: settings.worker_id_prefix.clone(),
@@ -104,7 +111,7 @@ fn reason(member: &Member, settings: &LeaderSettings, trouble: Option<StoreError
         last => ManagerError::StartTimedOut {
             limit: settings.startup_timeout,
             state: member.state(),
-            last: last.map(|error| error.to_string().into()),
+            last: problem.or_else(|| last.map(|error| error.to_string().into())),
         },
     }
 }

@@ -16,6 +16,7 @@ use tracing::Instrument as _;
 
 use super::Manager;
 use super::agent::Agent;
+use super::aside::Aside;
 use super::builder::StoreChoice;
 use super::calls::{Calls, Limits, panic_text};
 use super::discovery::Discovery;
@@ -149,10 +150,10 @@ async fn drive(
     let setup = MemberSetup {
         settings: settings.clone(),
         instance: orders.instance,
-        strategy: Arc::new(Measured {
+        strategy: Arc::new(Aside::new(Arc::new(Measured {
             strategy: orders.strategy,
             status: Arc::clone(&orders.status),
-        }),
+        }))),
         description: orders.status.description.borrow().clone(),
         seed: fastrand::u64(..),
         external_election: orders.agent.is_some(),

@@ -88,6 +88,7 @@ fn parts(kind: &EventKind) -> (&'static str, Value) {
             }),
         ),
         EventKind::Error(error) => ("error", json!({"message": error.to_string()})),
+        EventKind::Lost { count } => ("lost", json!({"count": count})),
         EventKind::Ended => ("ended", json!({})),
         other => ("other", json!({"message": format!("{other:?}")})),
     }

@@ -34,6 +34,8 @@ pub(super) struct Claim {
     failures: u32,
     /// That no id is free was reported.
     reported: bool,
+    /// That another process has our name was reported.
+    has_told_twin: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -78,7 +80,9 @@ impl Member {
         if !self.is_claiming() || !is_ready {
             return;
         }
-        match self.choice() {
+        let choice = self.choice();
+        self.tell_of_twin();
+        match choice {
             Choice::Now(id, expected) => self.send_claim(id, expected),
             Choice::Later(at) => {
                 let now = self.clock.now;
@@ -118,6 +122,30 @@ impl Member {
         (!is_twin && self.is_in_range(&mine.id)).then_some(mine)
     }
 
+    /// Whoever was found under our name renews its lease: it lives, and keeps
+    /// its id.
+    fn tell_of_twin(&mut self) {
+        let Some(first) = self.claim.twin.filter(|_| !self.claim.has_told_twin) else {
+            return;
+        };
+        let twin = self.observation.workers().find(|observed| {
+            let record = &observed.record;
+            let is_other = Some(record.session) != self.ended_session;
+            let is_named = record.instance == self.setup.instance && observed.is_live();
+            is_named && is_other && (record.session, observed.revision) != first
+        });
+        let Some(id) = twin.map(|twin| twin.id.clone()) else {
+            return;
+        };
+        self.claim.has_told_twin = true;
+        let name = &self.setup.instance;
+        let text = format!(
+            "instance '{name}' also runs in another process, as {id}: this one takes another id; \
+             give every process an instance of its own"
+        );
+        self.report(Report::Problem(text.into()));
+    }
+
     fn choice(&mut self) -> Choice {
         let now = self.clock.now;
         if let Some(mine) = self.own_record_of_before() {
@@ -126,6 +154,12 @@ impl Member {
                 return Choice::Now(mine.id.clone(), Expected::At(revision));
             }
             let at = mine.over_at();
+            if self.claim.twin.is_none() && Some(session) != self.ended_session {
+                let (name, id) = (&self.setup.instance, &mine.id);
+                let text =
+                    format!("instance '{name}' has {id} already: waiting until that lease is over");
+                self.report(Report::Problem(text.into()));
+            }
             self.claim.twin.get_or_insert((session, revision));
             return Choice::Later(Some(at));
         }

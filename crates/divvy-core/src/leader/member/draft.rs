@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Member;
 use super::keys::Keys;
 use super::leading::Base;
-use super::placement::{Answer, Question};
+use super::placement::{Answer, Question, Refusal};
 use super::sessions::SessionTable;
 use super::sketch::{Sketch, Standing};
 use super::timers::Timer;
@@ -198,7 +198,12 @@ impl Member {
         };
         let answer = match question.ask(&*self.setup.strategy) {
             Ok(answer) => answer,
-            Err(why) => {
+            Err(Refusal::Unfinished) => {
+                let again = self.clock.now + self.setup.settings.heartbeat_interval / 4;
+                self.timers.set_earlier(Timer::Round, again);
+                return false;
+            }
+            Err(Refusal::Failed(why)) => {
                 let again = self.clock.now + self.setup.settings.heartbeat_ttl;
                 self.timers.set_earlier(Timer::Round, again);
                 self.report(Report::Problem(why.into()));

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::roster::Roster;
 use crate::assignment::Assignment;
+use crate::error::Error;
 use crate::partition::{Partition, Partitions};
 use crate::plan::Cause;
 use crate::proposal::Rejected;
@@ -76,10 +77,33 @@ impl Answer {
     }
 }
 
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The strategy failed, in words.
+    Failed(String),
+    /// The strategy is still calculating.
+    Unfinished,
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Unfinished { .. } => Self::Unfinished,
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}
+
 impl Question<'_> {
-    /// Nothing where nobody is eligible; an error in words where the strategy
-    /// failed.
-    pub(super) fn ask(&self, strategy: &dyn Strategy) -> Result<Option<Answer>, String> {
+    /// Nothing where nobody is eligible.
+    pub(super) fn ask(&self, strategy: &dyn Strategy) -> Result<Option<Answer>, Refusal> {
         let eligible: Vec<_> = self
             .roster
             .eligible()
@@ -88,13 +112,12 @@ impl Question<'_> {
         if eligible.is_empty() {
             return Ok(None);
         }
-        let workers = Workers::new(eligible).map_err(|error| error.to_string())?;
+        let workers = Workers::new(eligible)?;
         let open = self.open_partitions()?;
         let previous = self.previous(&workers)?;
         let propose = || strategy.propose(&workers, &open, previous.as_ref());
         let proposal = catch_unwind(AssertUnwindSafe(propose))
-            .map_err(|_panic| format!("the strategy {} panicked", strategy.name()))?
-            .map_err(|error| error.to_string())?;
+            .map_err(|_panic| format!("the strategy {} panicked", strategy.name()))??;
         let targets = self.targets(&open, &proposal.assignment)?;
         let changes = proposal.changes.into_iter();
         Ok(Some(Answer {

@@ -77,7 +77,10 @@ impl Driver {
                 metrics.grants.fetch_add(granted, Ordering::Relaxed);
                 metrics.revocations.fetch_add(revoked, Ordering::Relaxed);
             }
-            Report::Problem(text) => self.problem(ManagerError::Problem(text)),
+            Report::Problem(text) => {
+                self.last_problem = Some(text.clone());
+                self.problem(ManagerError::Problem(text));
+            }
             other => tracing::info!("{other:?}"),
         }
     }
