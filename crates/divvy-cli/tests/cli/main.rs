@@ -7,6 +7,7 @@ mod scratch;
 // The commands, in the order of the help.
 mod assign;
 mod bench;
+mod bench_failover;
 mod explain;
 mod key;
 mod plan;

@@ -4,6 +4,7 @@
 mod board;
 mod calculation;
 mod crew;
+mod ground;
 mod report;
 mod start;
 
@@ -12,10 +13,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use divvy::manager::Settings;
-use divvy::store::{KeyValue, Prefix, StoreKind, StoreSettings, StoreUrl, open_key_value};
+use divvy::store::{StoreKind, StoreSettings, StoreUrl};
 
 use self::calculation::Calculation;
 use self::crew::Crew;
+use self::ground::Ground;
 pub(super) use self::report::Spread;
 use self::report::{Bound, Figures};
 use self::start::Start;
@@ -29,6 +31,10 @@ use crate::spinner::Spinner;
 const BEYOND_LEASE_MS: f64 = 1_000.0;
 /// With the preset `fast`, all of it.
 const FAST_MS: f64 = 1_000.0;
+
+/// Among fewer, a worker owns so many of the partitions that it knows of that
+/// what it runs outweighs what it knows.
+const KNOWERS_MIN: u32 = 16;
 
 pub(crate) fn run(args: &FailoverArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let store = store_of(args.store.as_ref())?;
@@ -45,8 +51,12 @@ pub(crate) fn run(args: &FailoverArgs, out: &mut dyn Write) -> Result<(), Failur
     let figures = measure(args, &store, &reach).map_err(Failure::Failed)?;
     drop(spinner);
     match args.json {
-        true => write_json(out, &figures),
-        false => figures.write_table(out),
+        true => write_json(out, &figures)?,
+        false => figures.write_table(out)?,
+    }
+    match figures.missed() {
+        missed if missed.is_empty() => Ok(()),
+        missed => Err(Failure::Failed(anyhow!("missed: {}", missed.join("; ")))),
     }
 }
 
@@ -55,10 +65,31 @@ struct Run {
     store: String,
     calculation: Calculation,
     start: Start,
+    life: Life,
+}
+
+/// What became of a cluster whose workers were killed and stopped.
+struct Life {
     memory: Option<u64>,
     follower: Vec<Duration>,
     leader: Vec<Duration>,
     graceful: Vec<Duration>,
+}
+
+impl Life {
+    fn measure(args: &FailoverArgs, crew: &mut Crew) -> anyhow::Result<Self> {
+        gather(crew, args.workers, args.partitions)?;
+        let memory = crew.memory();
+        let (follower, leader) = kills(args, crew)?;
+        let graceful = stops(args, crew)?;
+        crew.end()?;
+        Ok(Self {
+            memory,
+            follower,
+            leader,
+            graceful,
+        })
+    }
 }
 
 fn measure(
@@ -68,40 +99,27 @@ fn measure(
 ) -> anyhow::Result<Figures> {
     // First: what was allocated before is used again.
     let calculation = Calculation::measure(args.start_workers, args.start_partitions)?;
-    // A thread of its own answers the server while workers are waited for.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("no threads")?;
-    runtime.block_on(check_empty(store, reach))?;
-    let start = Start::measure(args, &runtime, store, reach)?;
-    let opened = runtime
-        .block_on(open_key_value(store, reach))
-        .with_context(|| store.to_string())?;
-    let mut crew = crew(args, reach, args.partitions);
-    gather(&mut crew, args.workers, args.partitions)?;
-    let memory = crew.memory();
-    let (follower, leader) = kills(args, &mut crew)?;
-    let graceful = stops(args, &mut crew)?;
-    crew.end()?;
-    runtime.block_on(clear(&*opened))?;
+    let ground = Ground::new(store)?;
+    ground.check_empty(reach)?;
+    let start = Start::measure(args, &ground, reach)?;
+    let opened = ground.open(reach)?;
+    let mut crew = crew(args, &ground, reach, args.partitions);
+    let life = Life::measure(args, &mut crew);
+    crew.kill_all();
     let run = Run {
+        life: ground.cleared(&*opened, life)?,
         store: opened.describe(),
         calculation,
         start,
-        memory,
-        follower,
-        leader,
-        graceful,
     };
     figures(args, &crew, run)
 }
 
-fn crew(args: &FailoverArgs, reach: &StoreSettings, partitions: u32) -> Crew {
+fn crew(args: &FailoverArgs, ground: &Ground<'_>, reach: &StoreSettings, partitions: u32) -> Crew {
     // Where no flag names it, workers find it where this program did.
     let address = args.store.as_ref().map(ToString::to_string);
-    Crew::new(address, arguments(args, reach, partitions))
+    let arguments = arguments(args, reach, partitions);
+    Crew::new(address, arguments, ground.interrupted())
 }
 
 /// Starts workers all at once, and waits until they own everything.
@@ -111,7 +129,7 @@ fn gather(crew: &mut Crew, workers: u32, partitions: u32) -> anyhow::Result<Dura
         crew.start()?;
     }
     crew.until("every partition has an owner", |board| {
-        (board.owned() == partitions as usize).then_some(())
+        board.is_owned(partitions as usize).then_some(())
     })?;
     Ok(begun.elapsed())
 }
@@ -134,10 +152,10 @@ fn figures(args: &FailoverArgs, crew: &Crew, run: Run) -> anyhow::Result<Figures
         Spread::of(elections.collect()),
     );
     let (follower, leader) = (
-        Spread::of(run.follower.clone()),
-        Spread::of(run.leader.clone()),
+        Spread::of(run.life.follower.clone()),
+        Spread::of(run.life.leader.clone()),
     );
-    let graceful = Spread::of(run.graceful.clone());
+    let graceful = Spread::of(run.life.graceful.clone());
     let handed_on = match args.preset {
         Preset::Fast => FAST_MS,
         Preset::Default | Preset::Calm => ms(lease) + BEYOND_LEASE_MS,
@@ -175,11 +193,11 @@ impl Run {
     /// What a worker takes, and each partition that it knows of, from two
     /// clusters with different numbers of them.
     fn memory_bounds(&self, args: &FailoverArgs) -> Vec<Bound> {
-        let (Some(few), Some(many)) = (self.memory, self.start.memory) else {
+        let (Some(few), Some(many)) = (self.life.memory, self.start.memory) else {
             return Vec::new();
         };
         let more = f64::from(args.start_partitions) - f64::from(args.partitions);
-        if more <= 0.0 {
+        if more <= 0.0 || args.start_workers < KNOWERS_MIN {
             return Vec::new();
         }
         let each = (many as f64 - few as f64) / more;
@@ -232,39 +250,22 @@ fn stops(args: &FailoverArgs, crew: &mut Crew) -> anyhow::Result<Vec<Duration>> 
 /// Waits until everything is owned, and everybody owns something; gives one
 /// that leads or not.
 fn settled(args: &FailoverArgs, crew: &mut Crew, leads: bool) -> anyhow::Result<usize> {
-    let (all, workers) = (args.partitions as usize, args.workers as usize);
+    let all = args.partitions as usize;
     crew.until("everybody owns something", |board| {
+        let workers = board
+            .members
+            .iter()
+            .filter(|member| member.is_there)
+            .count();
         let busy = board
             .members
             .iter()
             .filter(|member| !member.owned.is_empty())
             .count();
         let is_led = board.members.iter().any(|member| member.leads);
-        (board.owned() == all && busy >= workers.min(all) && is_led).then_some(())
+        (board.is_owned(all) && busy >= workers.min(all) && is_led).then_some(())
     })?;
     crew.find(leads).context("there is no worker to end")
-}
-
-/// Deletes what the run has written.
-/// Workers are killed, and everything is deleted in the end.
-async fn check_empty(store: &StoreUrl, reach: &StoreSettings) -> anyhow::Result<()> {
-    let opened = open_key_value(store, reach).await;
-    let opened = opened.with_context(|| store.to_string())?;
-    if opened.list(&Prefix::ALL).await?.is_empty() {
-        return Ok(());
-    }
-    let cluster = &reach.cluster;
-    Err(anyhow!(
-        "cluster '{cluster}': is in use; give one that nobody else has, or none"
-    ))
-}
-
-async fn clear(store: &dyn KeyValue) -> anyhow::Result<()> {
-    for entry in store.list(&Prefix::ALL).await? {
-        // Nobody else writes there any more.
-        let _outcome = store.delete(&entry.key, entry.revision).await?;
-    }
-    Ok(())
 }
 
 fn settings(args: &FailoverArgs) -> Settings {
@@ -301,4 +302,24 @@ fn arguments(args: &FailoverArgs, reach: &StoreSettings, partitions: u32) -> Vec
     ];
     arguments.extend(args.reach.login_flags());
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn workers_that_end_by_themselves_say_why() {
+        // This program is the test's own, which knows no such flags.
+        let mut crew = Crew::new(None, Vec::new(), Arc::default());
+        for _ in 0..4 {
+            crew.start().unwrap();
+        }
+        let failed = crew.until("nothing", |_| None::<()>).unwrap_err();
+        let told = failed.to_string();
+        assert!(told.starts_with("4 workers ended by themselves"), "{told}");
+        assert!(told.contains("'deadlines'"), "{told}");
+    }
 }

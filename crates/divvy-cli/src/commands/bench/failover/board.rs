@@ -16,6 +16,8 @@ pub(super) struct Member {
     pub(super) owned: BTreeMap<String, Moment>,
     pub(super) leads: bool,
     pub(super) is_ready: bool,
+    /// Its process runs.
+    pub(super) is_there: bool,
     began: Option<Moment>,
     claimed: Option<Moment>,
 }
@@ -72,6 +74,14 @@ impl Board {
         }
     }
 
+    /// A process was started, with the next number.
+    pub(super) fn joined(&mut self) {
+        self.members.push(Member {
+            is_there: true,
+            ..Member::default()
+        });
+    }
+
     /// A process is gone.
     pub(super) fn gone(&mut self, number: usize, at: Moment, in_order: bool) {
         self.history.add(number, at, Happened::Gone(in_order));
@@ -99,8 +109,16 @@ impl Board {
         Some(started.max()?.since(self.window_closed?))
     }
 
+    /// Whether so many partitions have exactly one owner each, and no other has
+    /// any.
+    pub(super) fn is_owned(&self, count: usize) -> bool {
+        // It is looked at often, and this is cheap.
+        let owned = self.members.iter().map(|member| member.owned.len());
+        owned.sum::<usize>() == count && self.owned() == count
+    }
+
     /// How many partitions have exactly one owner.
-    pub(super) fn owned(&self) -> usize {
+    fn owned(&self) -> usize {
         let mut owners: BTreeMap<&str, u32> = BTreeMap::new();
         for name in self.members.iter().flat_map(|member| member.owned.keys()) {
             *owners.entry(name).or_default() += 1;

@@ -1,9 +1,11 @@
 //! Workers as processes of this program.
 
-use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader};
+use std::collections::{BTreeSet, VecDeque};
+use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
@@ -16,6 +18,18 @@ use super::board::Board;
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
 /// Longer than anything takes when all is well.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// With more workers than these that end by themselves there is nothing to
+/// measure.
+const FAILURES_MAX: usize = 3;
+/// How many of the last lines of a worker's stderr are kept.
+const SAID_LINES_MAX: usize = 4;
+
+/// A worker that runs.
+struct Process {
+    child: Child,
+    /// Gives the last that it had to say, when it has ended.
+    said: JoinHandle<String>,
+}
 
 /// The workers of one run.
 pub(super) struct Crew {
@@ -25,14 +39,20 @@ pub(super) struct Crew {
     store: Option<String>,
     board: Arc<Mutex<Board>>,
     /// By number; nothing where one is gone.
-    processes: Vec<Option<Child>>,
+    processes: Vec<Option<Process>>,
     /// The number of each one's name: whoever replaces another has its name.
     names: Vec<usize>,
     pub(super) failed_starts: usize,
+    /// Somebody wants this to end.
+    interrupted: Arc<AtomicBool>,
 }
 
 impl Crew {
-    pub(super) fn new(store: Option<String>, arguments: Vec<String>) -> Self {
+    pub(super) fn new(
+        store: Option<String>,
+        arguments: Vec<String>,
+        interrupted: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             arguments,
             store,
@@ -40,6 +60,7 @@ impl Crew {
             processes: Vec::new(),
             names: Vec::new(),
             failed_starts: 0,
+            interrupted,
         }
     }
 
@@ -62,11 +83,13 @@ impl Crew {
             .args(&self.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .context("cannot start a worker")?;
-        self.board().members.push(Default::default());
+        self.board().joined();
         let out = child.stdout.take().context("a worker has no output")?;
+        let err = child.stderr.take().context("a worker has no output")?;
+        let said = std::thread::spawn(move || last_lines(err));
         let board = Arc::clone(&self.board);
         std::thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
@@ -77,7 +100,7 @@ impl Crew {
                 }
             }
         });
-        self.processes.push(Some(child));
+        self.processes.push(Some(Process { child, said }));
         self.names.push(name);
         Ok(())
     }
@@ -129,7 +152,8 @@ impl Crew {
     }
 
     fn take(&mut self, number: usize) -> anyhow::Result<Child> {
-        self.processes[number].take().context("that worker is gone")
+        let process = self.processes[number].take();
+        Ok(process.context("that worker is gone")?.child)
     }
 
     /// Waits until the board says so.
@@ -143,7 +167,10 @@ impl Crew {
             if let Some(found) = look(&self.board()) {
                 return Ok(found);
             }
-            self.count_failed();
+            self.count_failed()?;
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(anyhow!("interrupted while waiting: {what}"));
+            }
             if Instant::now() > end {
                 return Err(anyhow!("not within {PATIENCE:?}: {what}"));
             }
@@ -151,17 +178,38 @@ impl Crew {
         }
     }
 
-    fn count_failed(&mut self) {
+    /// A worker that ended by itself has failed, and says why.
+    fn count_failed(&mut self) -> anyhow::Result<()> {
         for number in 0..self.processes.len() {
-            let ended = match &mut self.processes[number] {
-                Some(child) => child.try_wait().is_ok_and(|status| status.is_some()),
-                None => false,
+            let Some(process) = &mut self.processes[number] else {
+                continue;
             };
-            if ended {
-                self.processes[number] = None;
-                self.failed_starts += 1;
-                self.board().gone(number, divvy::manager::now(), false);
+            let Some(status) = process.child.try_wait().context("a worker is lost")? else {
+                continue;
+            };
+            let said = self.processes[number]
+                .take()
+                .map(|process| process.said.join());
+            let said = said.and_then(Result::ok).unwrap_or_default();
+            self.failed_starts += 1;
+            self.board().gone(number, divvy::manager::now(), false);
+            let name = self.names[number];
+            tracing::warn!("worker bench-{name} ended by itself ({status}): {said}");
+            if self.failed_starts > FAILURES_MAX {
+                let count = self.failed_starts;
+                return Err(anyhow!(
+                    "{count} workers ended by themselves, the last with: {said}"
+                ));
             }
+        }
+        Ok(())
+    }
+
+    /// Whoever still runs is killed.
+    pub(super) fn kill_all(&mut self) {
+        for mut process in self.processes.iter_mut().filter_map(Option::take) {
+            let _ended = process.child.kill();
+            let _ended = process.child.wait();
         }
     }
 
@@ -179,8 +227,9 @@ impl Crew {
     /// where the system does not tell.
     pub(super) fn memory(&self) -> Option<u64> {
         let running = self.processes.iter().flatten();
-        let of = |child: &Child| {
-            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+        let of = |process: &Process| {
+            let status = format!("/proc/{}/status", process.child.id());
+            let status = std::fs::read_to_string(status).ok()?;
             let line = status
                 .lines()
                 .find_map(|line| line.strip_prefix("RssAnon:"))?;
@@ -195,9 +244,18 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        for child in self.processes.iter_mut().flatten() {
-            let _ended = child.kill();
-            let _ended = child.wait();
-        }
+        self.kill_all();
     }
+}
+
+/// The last lines of a stream, read to its end.
+fn last_lines(stream: impl Read) -> String {
+    let mut kept = VecDeque::new();
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        if kept.len() == SAID_LINES_MAX {
+            kept.pop_front();
+        }
+        kept.push_back(line);
+    }
+    Vec::from(kept).join("; ")
 }

@@ -43,6 +43,10 @@ pub(super) struct Bound {
 }
 
 impl Bound {
+    fn is_kept(&self) -> bool {
+        self.measured <= self.bound
+    }
+
     pub(super) const fn new(name: &'static str, measured: f64, bound: f64) -> Self {
         Self {
             name,
@@ -73,6 +77,26 @@ pub(super) struct Figures {
 }
 
 impl Figures {
+    /// Everything that is not as it has to be.
+    pub(super) fn missed(&self) -> Vec<String> {
+        let beyond = self.bounds.iter().filter(|row| !row.is_kept());
+        let mut missed: Vec<_> = beyond
+            .map(|row| format!("{} {:.1} is above {:.1}", row.name, row.measured, row.bound))
+            .collect();
+        let counts = [
+            ("failed starts", self.failed_starts as f64),
+            (
+                "partition-seconds with two owners",
+                self.two_owner_partition_seconds,
+            ),
+            ("ids held twice", self.duplicate_ids as f64),
+        ];
+        for (name, count) in counts.into_iter().filter(|(_, count)| *count > 0.0) {
+            missed.push(format!("{count} {name}"));
+        }
+        missed
+    }
+
     pub(super) fn write_table(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let headings = [
             ("what", Align::Left),
@@ -107,10 +131,9 @@ impl Figures {
         for row in &self.bounds {
             let number = |value: f64| format!("{value:.1}");
             let cells = vec![row.name.to_owned(), number(row.measured), number(row.bound)];
-            let tone = if row.measured <= row.bound {
-                Tone::Plain
-            } else {
-                Tone::LastHigh
+            let tone = match row.is_kept() {
+                true => Tone::Plain,
+                false => Tone::LastHigh,
             };
             table.push(tone, cells);
         }
@@ -128,5 +151,37 @@ impl Figures {
             self.duplicate_ids
         )
         .map_err(Failure::output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beyond_its_bound_is_missed_and_so_is_what_must_not_be() {
+        let spread = Spread::of(Vec::new());
+        let mut figures = Figures {
+            preset: "fast",
+            store: String::new(),
+            workers: 2,
+            partitions: 2,
+            start_workers: 2,
+            start_partitions: 2,
+            failed_starts: 0,
+            cold_start_ms: 1.0,
+            follower_kill_ms: spread,
+            leader_kill_ms: spread,
+            graceful_stop_ms: spread,
+            claim_ms: spread,
+            two_owner_partition_seconds: 0.0,
+            duplicate_ids: 0,
+            bounds: vec![Bound::new("kept", 5.0, 5.0)],
+        };
+        assert!(figures.missed().is_empty());
+        figures.bounds.push(Bound::new("election, ms", 5.5, 5.0));
+        figures.failed_starts = 2;
+        let expected = ["election, ms 5.5 is above 5.0", "2 failed starts"];
+        assert_eq!(figures.missed(), expected);
     }
 }

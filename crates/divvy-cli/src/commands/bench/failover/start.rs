@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
-use divvy::store::{KeyValue, Prefix, StoreSettings, StoreUrl, open_key_value};
+use divvy::store::{KeyValue, StoreSettings};
 use divvy_sim::History;
-use tokio::runtime::Runtime;
 
+use super::crew::Crew;
+use super::ground::Ground;
 use super::report::Bound;
-use super::{clear, crew, gather, ms};
+use super::{crew, gather, ms};
 use crate::args::FailoverArgs;
 
 /// What the start of a cluster came to.
@@ -20,8 +20,9 @@ pub(super) struct Start {
     pub(super) memory: Option<u64>,
     /// From the first process to the last start hook.
     pub(super) took: Duration,
-    /// The part of it after the window that waits for more workers.
-    placed: Duration,
+    /// The part of it after the window that waits for more workers, where there
+    /// was one.
+    placed: Option<Duration>,
     heartbeat_bytes: usize,
     map_bytes: usize,
 }
@@ -29,24 +30,31 @@ pub(super) struct Start {
 impl Start {
     pub(super) fn measure(
         args: &FailoverArgs,
-        runtime: &Runtime,
-        store: &StoreUrl,
+        ground: &Ground<'_>,
         reach: &StoreSettings,
     ) -> anyhow::Result<Self> {
         let reach = StoreSettings {
             cluster: format!("{}-start", reach.cluster),
             ..reach.clone()
         };
-        let opened = runtime
-            .block_on(open_key_value(store, &reach))
-            .with_context(|| store.to_string())?;
-        let mut crew = crew(args, &reach, args.start_partitions);
-        let took = gather(&mut crew, args.start_workers, args.start_partitions)?;
-        let placed = crew.board().first_placement().unwrap_or(took);
+        let opened = ground.open(&reach)?;
+        let mut crew = crew(args, ground, &reach, args.start_partitions);
+        let started = Self::of(args, ground, &*opened, &mut crew);
+        crew.kill_all();
+        ground.cleared(&*opened, started)
+    }
+
+    fn of(
+        args: &FailoverArgs,
+        ground: &Ground<'_>,
+        opened: &dyn KeyValue,
+        crew: &mut Crew,
+    ) -> anyhow::Result<Self> {
+        let took = gather(crew, args.start_workers, args.start_partitions)?;
+        let placed = crew.board().first_placement();
         let memory = crew.memory();
-        let (heartbeat_bytes, map_bytes) = runtime.block_on(sizes(&*opened))?;
+        let (heartbeat_bytes, map_bytes) = ground.sizes(opened)?;
         crew.end()?;
-        runtime.block_on(clear(&*opened))?;
         let failed = crew.failed_starts;
         let mut board = crew.board();
         Ok(Self {
@@ -63,29 +71,20 @@ impl Start {
     }
 
     pub(super) fn bounds(&self) -> Vec<Bound> {
-        vec![
-            Bound::new(
-                "first assignment after its window, ms",
-                ms(self.placed),
-                5_000.0,
+        let (counted, placed) = match self.placed {
+            Some(placed) => (
+                "first assignment, from the end of its window to the last start, ms",
+                placed,
             ),
+            None => (
+                "first assignment, from the first process to the last start, ms",
+                self.took,
+            ),
+        };
+        vec![
+            Bound::new(counted, ms(placed), 5_000.0),
             Bound::new("heartbeat, bytes", self.heartbeat_bytes as f64, 100.0),
             Bound::new("map, bytes", self.map_bytes as f64, 50_000.0),
         ]
     }
-}
-
-/// How large records are at rest: the largest of a worker, and the root with
-/// its parts.
-async fn sizes(store: &dyn KeyValue) -> anyhow::Result<(usize, usize)> {
-    let (mut heartbeat, mut map) = (0, 0);
-    for entry in store.list(&Prefix::ALL).await? {
-        let (key, bytes) = (entry.key.as_str(), entry.value.len());
-        if key.starts_with("w.") {
-            heartbeat = heartbeat.max(bytes);
-        } else if key == "root" || key.starts_with("c.") {
-            map += bytes;
-        }
-    }
-    Ok((heartbeat, map))
 }
