@@ -210,7 +210,7 @@ impl Member {
     /// How many partitions this worker has and does not give up.
     pub(super) fn kept(&self) -> usize {
         let kept = self.tenures.iter().filter(|tenure| {
-            matches!(tenure.phase, Phase::Starting(..) | Phase::Running) && tenure.stop.is_none()
+            matches!(tenure.phase(), Phase::Starting(..) | Phase::Running) && tenure.stop.is_none()
         });
         kept.count()
     }

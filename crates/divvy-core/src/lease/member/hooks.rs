@@ -20,7 +20,7 @@ impl Member {
             return;
         };
         tenure.stop.get_or_insert(reason);
-        if tenure.phase != Phase::Running {
+        if tenure.phase() != Phase::Running {
             // Hooks of a partition never overlap: the start has to end first.
             return;
         }
@@ -38,7 +38,6 @@ impl Member {
         let Some(tenure) = self.tenures.get_mut(id) else {
             return;
         };
-        tenure.phase = Phase::Stopping(hook, since);
         tenure.is_reported = false;
         let claim = Claim {
             key: tenure.key.clone(),
@@ -51,6 +50,7 @@ impl Member {
             reason: tenure.stop.unwrap_or(StopReason::Lost),
             deadline,
         });
+        self.tenures.turn(id, Phase::Stopping(hook, since));
         if is_early {
             let operation = Operation::Release {
                 claims: vec![claim],
@@ -59,16 +59,9 @@ impl Member {
             self.send(Purpose::Release(vec![id]), operation, timeout);
         }
         if self.is_planted(Defect::StartBeforeStopped) {
-            self.forget_stop(id);
+            self.tenures.turn(id, Phase::Stopped);
         }
         self.watch_hook(id);
-    }
-
-    /// For planted mistakes only: the partition counts as stopped already.
-    fn forget_stop(&mut self, id: TenureId) {
-        if let Some(tenure) = self.tenures.get_mut(id) {
-            tenure.phase = Phase::Stopped;
-        }
     }
 
     pub(super) fn hook_ended(&mut self, hook: HookId, end: HookEnd) {
@@ -79,16 +72,16 @@ impl Member {
         let Some(tenure) = self.tenures.get_mut(id) else {
             return;
         };
-        match tenure.phase {
+        match tenure.phase() {
             Phase::Starting(known, _) if known == hook => match end {
                 HookEnd::Failed if !keeps_failed => {
-                    tenure.phase = Phase::Stopped;
                     tenure.has_failed = true;
+                    self.tenures.turn(id, Phase::Stopped);
                 }
                 _ => {
-                    tenure.phase = Phase::Running;
                     let (unit, has_to_stop) = (tenure.unit, tenure.stop.is_some());
                     let is_forgotten = tenure.is_lost && self.is_planted(Defect::StopNotCalled);
+                    self.tenures.turn(id, Phase::Running);
                     let unit = self.units.get_mut(unit);
                     unit.failures = 0;
                     unit.not_before = None;
@@ -97,7 +90,7 @@ impl Member {
                     }
                 }
             },
-            Phase::Stopping(known, _) if known == hook => tenure.phase = Phase::Stopped,
+            Phase::Stopping(known, _) if known == hook => self.tenures.turn(id, Phase::Stopped),
             _ => {}
         }
     }
@@ -106,7 +99,7 @@ impl Member {
     /// overdue that the process must end.
     fn bounds_of(&self, tenure: &Tenure) -> Option<(Moment, Moment)> {
         let settings = &self.setup.settings;
-        let bound = match tenure.phase {
+        let bound = match tenure.phase() {
             Phase::Starting(..) => settings.start_deadline,
             _ => settings.stop_deadline,
         };
@@ -133,7 +126,8 @@ impl Member {
             let (overdue, too_long) = self.bounds_of(tenure)?;
             match (tenure.is_reported, aborts) {
                 (false, _) => Some(overdue),
-                (true, true) => Some(too_long),
+                // Once that is said, nothing is left to say.
+                (true, true) => Some(too_long).filter(|end| *end > self.now),
                 (true, false) => None,
             }
         });
@@ -154,7 +148,7 @@ impl Member {
                 too_long = Some(tenure.key.to_string());
             }
             if reported <= now && !tenure.is_reported {
-                overdue.push((tenure.id, tenure.key.to_string(), tenure.phase));
+                overdue.push((tenure.id, tenure.key.to_string(), tenure.phase()));
             }
         }
         for (id, ..) in &overdue {

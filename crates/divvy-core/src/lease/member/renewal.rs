@@ -26,7 +26,7 @@ impl Member {
     }
 
     fn is_renewed(&self, tenure: &Tenure) -> bool {
-        let is_held_back = matches!(tenure.phase, Phase::Stopping(..))
+        let is_held_back = matches!(tenure.phase(), Phase::Stopping(..))
             && self.is_planted(Defect::RenewNotWhileStopping);
         tenure.is_active() && !tenure.is_lost && !tenure.is_renewing && !is_held_back
     }

@@ -24,7 +24,7 @@ impl Member {
         let candidates: Vec<TenureId> = self
             .tenures
             .iter()
-            .filter(|tenure| tenure.phase == Phase::Running && tenure.stop.is_none())
+            .filter(|tenure| tenure.phase() == Phase::Running && tenure.stop.is_none())
             .filter(|tenure| self.is_anothers(tenure))
             .map(|tenure| tenure.id)
             .collect();
@@ -118,7 +118,9 @@ impl Member {
             // The answer took its time: it may be this worker's by now.
             let tenure = self.tenures.get(id);
             if tenure.is_some_and(|tenure| {
-                tenure.phase == Phase::Running && tenure.stop.is_none() && self.is_anothers(tenure)
+                tenure.phase() == Phase::Running
+                    && tenure.stop.is_none()
+                    && self.is_anothers(tenure)
             }) {
                 self.given_up += 1;
                 kept -= 1;
@@ -130,14 +132,7 @@ impl Member {
     /// Gives back what has stopped, together with what stops at about the same
     /// time: one by one, many would be as many operations.
     pub(super) fn release_stopped(&mut self) {
-        let (mut stopped, mut is_last) = (0, true);
-        for tenure in self.tenures.iter() {
-            match tenure.phase {
-                Phase::Stopped => stopped += 1,
-                Phase::Stopping(..) => is_last = false,
-                Phase::Starting(..) | Phase::Running | Phase::Releasing => {}
-            }
-        }
+        let (stopped, is_last) = (self.tenures.stopped(), self.tenures.stopping() == 0);
         if stopped == 0 {
             return;
         }
@@ -153,8 +148,8 @@ impl Member {
         let keeps = !self.setup.settings.release_on_shutdown;
         let mut over = Vec::new();
         let mut stopped = Vec::new();
-        for tenure in self.tenures.iter_mut() {
-            if tenure.phase != Phase::Stopped {
+        for tenure in self.tenures.iter() {
+            if tenure.phase() != Phase::Stopped {
                 continue;
             }
             let is_kept = keeps && tenure.stop == Some(StopReason::Shutdown);
@@ -162,12 +157,14 @@ impl Member {
                 over.push(tenure.id);
                 continue;
             }
-            tenure.phase = Phase::Releasing;
             let claim = Claim {
                 key: tenure.key.clone(),
                 nonce: tenure.nonce,
             };
             stopped.push((tenure.id, claim));
+        }
+        for (id, _) in &stopped {
+            self.tenures.turn(*id, Phase::Releasing);
         }
         for id in over {
             self.finish(id);
@@ -217,10 +214,13 @@ impl Member {
             self.timers.set_earlier(Timer::Release, retry);
             return;
         }
-        for tenure in self.tenures.iter_mut() {
-            if tenure.phase == Phase::Releasing {
-                tenure.phase = Phase::Stopped;
-            }
+        let releasing = self
+            .tenures
+            .iter()
+            .filter(|tenure| tenure.phase() == Phase::Releasing);
+        let releasing: Vec<TenureId> = releasing.map(|tenure| tenure.id).collect();
+        for id in releasing {
+            self.tenures.turn(id, Phase::Stopped);
         }
     }
 

@@ -311,22 +311,9 @@ impl Member {
         let me = self.roster.me();
         let now = self.now;
         let key = self.units.get(attempt.unit).key.clone();
-        let id = self.tenures.add(|id| Tenure {
-            id,
-            unit: attempt.unit,
-            key: key.clone(),
-            nonce: attempt.nonce,
-            token,
-            since: now,
-            until,
-            is_void: false,
-            is_lost: false,
-            is_renewing: false,
-            phase: Phase::Stopped,
-            stop: None,
-            has_failed: false,
-            is_reported: false,
-        });
+        let (granted, spans) = ((attempt.nonce, token), (now, until));
+        let of = (attempt.unit, key.clone());
+        let id = self.tenures.add(|id| Tenure::new(id, of, granted, spans));
         let unit = self.units.get(attempt.unit).clone();
         self.log_taken(&unit, token);
         let settings = &self.setup.settings;
@@ -370,8 +357,8 @@ impl Member {
     pub(super) fn start_tenure(&mut self, id: crate::lease::action::TenureId) {
         let hook = self.tenures.call(id);
         let since = (!self.setup.hooks_wait).then_some(self.now);
-        let tenure = self.tenures.get_mut(id).expect("only tenures are started");
-        tenure.phase = Phase::Starting(hook, since);
+        self.tenures.turn(id, Phase::Starting(hook, since));
+        let tenure = self.tenures.get(id).expect("only tenures are started");
         self.actions.push_back(Action::StartPartition {
             id: hook,
             tenure: id,

@@ -48,7 +48,8 @@ pub(super) struct Tenure {
     /// The lease is known to be no longer this tenure's.
     pub(super) is_lost: bool,
     pub(super) is_renewing: bool,
-    pub(super) phase: Phase,
+    /// Changed by [`Tenures::turn`] only.
+    phase: Phase,
     /// Why it stops, once it has to.
     pub(super) stop: Option<StopReason>,
     /// Its start hook failed.
@@ -58,6 +59,36 @@ pub(super) struct Tenure {
 }
 
 impl Tenure {
+    /// One that was granted at `since` and ends at `until`; nothing runs.
+    pub(super) fn new(
+        id: TenureId,
+        (unit, key): (u32, LeaseKey),
+        (nonce, token): (Nonce, Token),
+        (since, until): (Moment, Moment),
+    ) -> Self {
+        Self {
+            id,
+            unit,
+            key,
+            nonce,
+            token,
+            since,
+            until,
+            is_void: false,
+            is_lost: false,
+            is_renewing: false,
+            phase: Phase::Stopped,
+            stop: None,
+            has_failed: false,
+            is_reported: false,
+        }
+    }
+
+    /// What its hooks are doing.
+    pub(super) const fn phase(&self) -> Phase {
+        self.phase
+    }
+
     /// Whether its hooks run, or what they started does.
     pub(super) const fn is_active(&self) -> bool {
         !matches!(self.phase, Phase::Stopped | Phase::Releasing)
@@ -77,6 +108,9 @@ impl Tenure {
 pub(super) struct Tenures {
     all: BTreeMap<TenureId, Tenure>,
     hooks: BTreeMap<HookId, TenureId>,
+    /// How many have stopped, and how many stop.
+    stopped: usize,
+    stopping: usize,
     last: u64,
     last_hook: u64,
 }
@@ -84,6 +118,41 @@ pub(super) struct Tenures {
 impl Tenures {
     pub(super) fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// How many have stopped, and are to be given back.
+    pub(super) const fn stopped(&self) -> usize {
+        self.stopped
+    }
+
+    /// How many are being stopped.
+    pub(super) const fn stopping(&self) -> usize {
+        self.stopping
+    }
+
+    /// What the hooks of a tenure are doing is this now.
+    pub(super) fn turn(&mut self, id: TenureId, phase: Phase) {
+        if let Some(tenure) = self.all.get_mut(&id) {
+            let before = std::mem::replace(&mut tenure.phase, phase);
+            self.uncount(before);
+            self.count(phase);
+        }
+    }
+
+    const fn count(&mut self, phase: Phase) {
+        match phase {
+            Phase::Stopped => self.stopped += 1,
+            Phase::Stopping(..) => self.stopping += 1,
+            Phase::Starting(..) | Phase::Running | Phase::Releasing => {}
+        }
+    }
+
+    const fn uncount(&mut self, phase: Phase) {
+        match phase {
+            Phase::Stopped => self.stopped -= 1,
+            Phase::Stopping(..) => self.stopping -= 1,
+            Phase::Starting(..) | Phase::Running | Phase::Releasing => {}
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -110,12 +179,16 @@ impl Tenures {
     pub(super) fn add(&mut self, make: impl FnOnce(TenureId) -> Tenure) -> TenureId {
         self.last += 1;
         let id = TenureId(self.last);
-        self.all.insert(id, make(id));
+        let tenure = make(id);
+        self.count(tenure.phase);
+        self.all.insert(id, tenure);
         id
     }
 
     pub(super) fn remove(&mut self, id: TenureId) -> Option<Tenure> {
-        self.all.remove(&id)
+        let removed = self.all.remove(&id)?;
+        self.uncount(removed.phase);
+        Some(removed)
     }
 
     /// A hook of this tenure is called.

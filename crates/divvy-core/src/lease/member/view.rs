@@ -115,7 +115,7 @@ impl Member {
             token: tenure.token,
             since: tenure.since,
             until: (!tenure.is_void).then_some(tenure.until),
-            is_running: tenure.phase == Phase::Running && tenure.stop.is_none(),
+            is_running: tenure.phase() == Phase::Running && tenure.stop.is_none(),
             stopping: tenure.stop,
         })
     }
@@ -167,7 +167,7 @@ impl Member {
         let Some(tenure) = self.tenures.get(tenure) else {
             return Misalignment::Moving;
         };
-        if tenure.phase != Phase::Running || tenure.stop.is_some() {
+        if tenure.phase() != Phase::Running || tenure.stop.is_some() {
             Misalignment::Moving
         } else if !settings.shedding {
             Misalignment::Off
