@@ -1,6 +1,7 @@
 //! Settings of a manager, as a file holds them.
 
 mod document;
+pub(crate) mod field;
 pub(crate) mod form;
 pub(crate) mod span;
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use divvy_core::Invalid;
-use divvy_core::leader::Overdue;
 use divvy_core::lease::{Group, LeaseSettings};
 use serde::{Deserialize, Serialize};
 
 use super::ControllerSettings;
+use crate::manager::settings::field::{OverdueName, set};
 use crate::manager::settings::span::Span;
 
 /// What the other fields are changes to.
@@ -19,13 +19,6 @@ enum Preset {
     #[default]
     Default,
     Rendezgo,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum OverdueName {
-    Abort,
-    Report,
 }
 
 /// A group: its number of partitions, or that and a limit.
@@ -99,19 +92,6 @@ macro_rules! same_fields {
     };
 }
 
-/// Takes the value that was given, if one was.
-fn set<T, G: Into<T>>(field: &mut T, given: Option<G>) {
-    if let Some(given) = given {
-        *field = given.into();
-    }
-}
-
-impl From<std::time::Duration> for Span {
-    fn from(span: std::time::Duration) -> Self {
-        Self(span)
-    }
-}
-
 impl Document {
     fn lease(&self) -> LeaseSettings {
         let mut lease = match self.preset {
@@ -132,12 +112,7 @@ impl Document {
             ($($field:ident),*) => { $(set(&mut lease.$field, self.$field);)* };
         }
         same_fields!(set_all);
-        if let Some(overdue) = self.overdue {
-            lease.overdue = match overdue {
-                OverdueName::Abort => Overdue::Abort,
-                OverdueName::Report => Overdue::Report,
-            };
-        }
+        set(&mut lease.overdue, self.overdue);
         lease
     }
 }
@@ -186,10 +161,7 @@ impl From<ControllerSettings> for Document {
             weight: Some(settings.weight),
             workloads: groups.collect(),
             dynamic: Some(settings.dynamic),
-            overdue: Some(match lease.overdue {
-                Overdue::Abort => OverdueName::Abort,
-                Overdue::Report => OverdueName::Report,
-            }),
+            overdue: Some(lease.overdue.into()),
             hook_concurrency: Some(settings.hook_concurrency),
             startup_timeout: Some(settings.startup_timeout.into()),
             ..Self::default()

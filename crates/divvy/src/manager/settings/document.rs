@@ -1,12 +1,11 @@
 //! The form of settings in JSON and YAML: all optional, over a preset.
 
-use std::time::Duration;
-
-use divvy_core::leader::{LeaderSettings, Overdue, Shutdown, StoreOutage};
+use divvy_core::leader::{LeaderSettings, Shutdown, StoreOutage};
 use divvy_core::{Invalid, StrategySettings};
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
+use super::field::{OverdueName, set};
 use super::span::Span;
 use crate::manager::retry::Retry;
 
@@ -18,13 +17,6 @@ enum Preset {
     #[default]
     Default,
     Calm,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum OverdueName {
-    Abort,
-    Report,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -104,19 +96,6 @@ pub(super) struct Document {
     shutdown: Option<ShutdownForm>,
 }
 
-/// Takes the value that was given, if one was.
-fn set<T, G: Into<T>>(field: &mut T, given: Option<G>) {
-    if let Some(given) = given {
-        *field = given.into();
-    }
-}
-
-impl From<Span> for Duration {
-    fn from(span: Span) -> Self {
-        span.0
-    }
-}
-
 impl Document {
     fn leader(&self) -> LeaderSettings {
         let mut leader = match self.preset {
@@ -172,12 +151,7 @@ impl Document {
         set(&mut leader.start_attempts, self.start_attempts);
         set(&mut leader.start_backoff_max, self.start_backoff_max);
         set(&mut leader.stop_deadline, self.stop_deadline);
-        if let Some(overdue) = self.overdue {
-            leader.overdue = match overdue {
-                OverdueName::Abort => Overdue::Abort,
-                OverdueName::Report => Overdue::Report,
-            };
-        }
+        set(&mut leader.overdue, self.overdue);
         if let Some(outage) = self.store_outage {
             leader.store_outage = match outage {
                 StoreOutageName::Exclusive => StoreOutage::Exclusive,
@@ -259,10 +233,7 @@ impl From<Settings> for Document {
             start_attempts: Some(leader.start_attempts),
             start_backoff_max: span(leader.start_backoff_max),
             stop_deadline: span(leader.stop_deadline),
-            overdue: Some(match leader.overdue {
-                Overdue::Abort => OverdueName::Abort,
-                Overdue::Report => OverdueName::Report,
-            }),
+            overdue: Some(leader.overdue.into()),
             store_outage: Some(match leader.store_outage {
                 StoreOutage::Exclusive => StoreOutageName::Exclusive,
                 StoreOutage::Overlap => StoreOutageName::Overlap,
