@@ -23,7 +23,7 @@ mod settings;
 pub use action::{Action, Ending, Operation, Report, StopReason, TenureId};
 #[doc(hidden)]
 pub use defect::Defect;
-pub use event::{Event, Notice, Reply, SelfDescription};
+pub use event::{Event, Reply, SelfDescription};
 pub use group::{GROUPS_MAX, Group, PARTITIONS_MAX};
 pub use member::{Explained, Held, Member, MemberSetup, Misaligned, Misalignment, Outlook};
 pub use settings::{LEASE_TIMING_MAX, LEASE_TTL_MIN, LeaseSettings};

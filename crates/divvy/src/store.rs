@@ -54,7 +54,7 @@ pub use bounds::{BATCH_MAX, LIST_MAX, TTL_MAX, TTL_MIN, VALUE_BYTES_MAX};
 pub use connection::{Connection, ConnectionReport};
 pub use divvy_core::store::*;
 pub use memory::{MemoryKeyValue, MemoryLeases};
-pub use notices::{LeaseNotice, LeaseNotices, NoticeBoard};
+pub use notices::{LeaseNotices, NoticeBoard};
 pub use open::{open_key_value, open_leases};
 pub use secret::{Secret, SecretSource};
 pub use settings::{Credentials, StoreSettings, Tls};

@@ -4,8 +4,8 @@ use super::group::Group;
 use crate::error::Invalid;
 use crate::leader::{HookEnd, HookId, OperationId};
 use crate::store::{
-    Acquired, GroupDocument, Holder, Incarnation, LeaseKey, Member, SessionStart, StoreErrorKind,
-    Tenure,
+    Acquired, GroupDocument, Holder, Incarnation, LeaseNotice, Member, SessionStart,
+    StoreErrorKind, Tenure,
 };
 use crate::worker::{WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN, is_weight};
 
@@ -21,7 +21,7 @@ pub enum Event {
     Reply(OperationId, Reply),
     /// The store told something. A hint: it may be late, repeated or never
     /// come.
-    Noticed(Notice),
+    Noticed(LeaseNotice),
     /// A hook that had to wait for its turn begins. Only sent where
     /// [`MemberSetup::hooks_wait`](super::MemberSetup::hooks_wait) says that
     /// they have to.
@@ -36,19 +36,6 @@ pub enum Event {
     RefreshRequested,
     /// The member shall stop. Handled once.
     Stop,
-}
-
-/// What a store tells unasked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
-    /// A group's document was written or removed.
-    Group,
-    /// A worker joined, left, or says something new of itself.
-    Members,
-    /// This lease was released.
-    Released(LeaseKey),
-    /// Notices may have been lost.
-    Resync,
 }
 
 /// How an operation on the store ended.

@@ -233,6 +233,20 @@ pub enum Tenure {
     Over,
 }
 
+/// Something that a lease store's client may want to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LeaseNotice {
+    /// This group's document was written or removed.
+    Group(String),
+    /// A worker of this cluster joined, left, or says something new of itself.
+    Members,
+    /// This lease was released.
+    Released(LeaseKey),
+    /// Notices may have been lost: read everything again.
+    Resync,
+}
+
 /// What the store knows of a lease that somebody holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use divvy_core::leader::{HookEnd, HookId};
 use divvy_core::lease::{
-    Action, Ending, Event, Group, LeaseSettings, Member, MemberSetup, Notice, Operation, Reply,
-    Report, SelfDescription,
+    Action, Ending, Event, Group, LeaseSettings, Member, MemberSetup, Operation, Reply, Report,
+    SelfDescription,
 };
 use divvy_core::store::{
-    Incarnation, LeaseKey, LeaseName, LeaseTable, StoreErrorKind, StoreTime, Token, WorkerId,
+    Incarnation, LeaseKey, LeaseName, LeaseNotice, LeaseTable, StoreErrorKind, StoreTime, Token,
+    WorkerId,
 };
 use divvy_core::{Moment, MoveEntry};
 
@@ -159,7 +160,8 @@ impl Cluster {
                 Action::StopPartition { id, key, .. } => self.stopped(place, id, key),
                 Action::Report(report) => self.places[place].reports.push(report),
                 Action::Ended(ending) => {
-                    assert!(self.places[place].running.is_empty() || ending == Ending::Late);
+                    let may_run = matches!(ending, Ending::Late | Ending::NameTaken);
+                    assert!(self.places[place].running.is_empty() || may_run);
                     self.places[place].ended = Some(ending);
                     self.places[place].is_up = false;
                 }
@@ -267,7 +269,7 @@ impl Cluster {
         }
     }
 
-    fn notify(&mut self, notice: &Notice) {
+    fn notify(&mut self, notice: &LeaseNotice) {
         for place in 0..self.places.len() {
             if self.places[place].is_up && !self.places[place].is_cut_off {
                 let event = Event::Noticed(notice.clone());
@@ -307,13 +309,13 @@ impl Cluster {
                 let ttls = (heartbeat_ttl, session_ttl);
                 let tenure = table.beat(time, &worker, session, &json, ttls);
                 if table.members(time, &self.name) != before {
-                    self.notify(&Notice::Members);
+                    self.notify(&LeaseNotice::Members);
                 }
                 Reply::Beaten(tenure)
             }
             Operation::Leave { session } => {
                 let tenure = table.leave(time, &worker, session);
-                self.notify(&Notice::Members);
+                self.notify(&LeaseNotice::Members);
                 Reply::Beaten(tenure)
             }
             Operation::Members => {
@@ -338,7 +340,7 @@ impl Cluster {
                 let release = |claim| table.release(time, &worker, claim);
                 let tenures = claims.iter().map(release).collect();
                 for claim in claims {
-                    self.notify(&Notice::Released(claim.key));
+                    self.notify(&LeaseNotice::Released(claim.key));
                 }
                 Reply::Tenures(tenures)
             }
@@ -374,7 +376,7 @@ impl Cluster {
     pub(crate) fn set_group(&mut self, name: &str, json: &str) {
         let name = LeaseName::new("group", name).unwrap();
         self.table.set_group(&name, json);
-        self.notify(&Notice::Group);
+        self.notify(&LeaseNotice::Group(name.to_string()));
     }
 
     /// How many partitions each worker runs.

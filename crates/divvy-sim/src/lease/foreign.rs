@@ -144,7 +144,7 @@ impl LeaseWorld {
         if self.store.pretend(self.now, &worker, words, spans) {
             self.count(Mishap::ForeignMember);
             self.note(|| format!("a stranger says that {worker} is alive: {words}"));
-            self.spread(&divvy_core::lease::Notice::Members);
+            self.spread(&divvy_core::store::LeaseNotice::Members);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The groups of a world, as whoever keeps them wants them.
 
 use divvy_core::lease::{Event, Group};
-use divvy_core::store::{LeaseKey, LeaseName, LeaseTable};
+use divvy_core::store::{LeaseKey, LeaseName, LeaseNotice, LeaseTable};
 
 use super::process::Arrival;
 use super::profile::LeaseProfile;
@@ -213,6 +213,7 @@ impl LeaseWorld {
             return;
         }
         self.groups.write(&mut self.store.table);
-        self.spread(&divvy_core::lease::Notice::Group);
+        // One for all of them: whoever hears it reads them all.
+        self.spread(&LeaseNotice::Group("all".to_owned()));
     }
 }

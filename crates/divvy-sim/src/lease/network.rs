@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use divvy_core::Moment;
 use divvy_core::leader::{OperationId, SessionId};
-use divvy_core::lease::{Notice, Operation, Reply};
-use divvy_core::store::{Acquired, Claim, Nonce, SessionStart, StoreErrorKind, Tenure};
+use divvy_core::lease::{Operation, Reply};
+use divvy_core::store::{
+    Acquired, Claim, LeaseNotice, Nonce, SessionStart, StoreErrorKind, Tenure,
+};
 
 use super::process::{Arrival, Flight};
 use super::trace::{describe_operation, describe_reply};
@@ -330,7 +332,7 @@ impl LeaseWorld {
     }
 
     /// Lets all who listen know of something, if nothing goes wrong.
-    pub(super) fn spread(&mut self, notice: &Notice) {
+    pub(super) fn spread(&mut self, notice: &LeaseNotice) {
         for member in 0..self.processes.len() {
             let process = &self.processes[member];
             let generation = process.generation;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use divvy_core::Moment;
 use divvy_core::leader::{HookEnd, HookId, OperationId};
-use divvy_core::lease::{Ending, Event, Member, Notice, Reply, SelfDescription, TenureId};
-use divvy_core::store::{Nonce, Token, WorkerId};
+use divvy_core::lease::{Ending, Event, Member, Reply, SelfDescription, TenureId};
+use divvy_core::store::{LeaseNotice, Nonce, Token, WorkerId};
 
 use crate::clock::MemberClock;
 use crate::fault::Isolation;
@@ -18,7 +18,7 @@ pub(super) enum Arrival {
     Wake,
     Event(Event),
     /// A notice, from this life of the store.
-    Notice(u32, Notice),
+    Notice(u32, LeaseNotice),
     Answer(OperationId, Reply),
     /// An operation has taken too long.
     Expire(OperationId),

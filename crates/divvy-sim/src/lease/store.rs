@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divvy_core::Moment;
-use divvy_core::lease::{Notice, Operation, Reply};
+use divvy_core::lease::{Operation, Reply};
 use divvy_core::store::{
-    Acquired, Incarnation, LeaseTable, SessionStart, StoreTime, Tenure, WorkerId,
+    Acquired, Incarnation, LeaseNotice, LeaseTable, SessionStart, StoreTime, Tenure, WorkerId,
 };
 
 use crate::clock::MemberClock;
@@ -109,7 +109,7 @@ impl Store {
         worker: &WorkerId,
         operation: &Operation,
         most: usize,
-    ) -> (Reply, Vec<Notice>) {
+    ) -> (Reply, Vec<LeaseNotice>) {
         let time = self.time(at);
         let mut notices = Vec::new();
         let table = &mut self.table;
@@ -130,14 +130,14 @@ impl Store {
                 let spans = (*heartbeat_ttl, *session_ttl);
                 let tenure = table.beat(time, worker, *session, &info, spans);
                 if is_new && tenure == Tenure::Current {
-                    notices.push(Notice::Members);
+                    notices.push(LeaseNotice::Members);
                 }
                 Reply::Beaten(tenure)
             }
             Operation::Leave { session } => {
                 let tenure = table.leave(time, worker, *session);
                 if tenure == Tenure::Current {
-                    notices.push(Notice::Members);
+                    notices.push(LeaseNotice::Members);
                 }
                 Reply::Beaten(tenure)
             }
@@ -169,7 +169,7 @@ impl Store {
                 let released = claims.iter().take(most).map(|claim| {
                     let tenure = table.release(time, worker, claim);
                     if tenure == Tenure::Current {
-                        notices.push(Notice::Released(claim.key.clone()));
+                        notices.push(LeaseNotice::Released(claim.key.clone()));
                     }
                     tenure
                 });

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use divvy_core::lease::{Event, Notice, SelfDescription};
+use divvy_core::lease::{Event, SelfDescription};
+use divvy_core::store::LeaseNotice;
 
 use super::fault::LeaseFaultKind;
 use super::process::{Arrival, Stillness};
@@ -207,7 +208,7 @@ impl LeaseWorld {
     fn deafen(&mut self, member: usize, deaf: bool) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         if std::mem::replace(&mut process.is_deaf, deaf) && !deaf {
-            let resync = Event::Noticed(Notice::Resync);
+            let resync = Event::Noticed(LeaseNotice::Resync);
             return self.arrive(member, Arrival::Event(resync));
         }
         Ok(())

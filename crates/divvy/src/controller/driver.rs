@@ -9,7 +9,7 @@ use std::time::Duration;
 use divvy_core::Moment;
 use divvy_core::leader::{HookEnd, HookId, OperationId};
 use divvy_core::lease::{
-    Action, Ending, Event, LeaseSettings, Member, Notice, Operation, Reply, Report, TenureId,
+    Action, Ending, Event, LeaseSettings, Member, Operation, Reply, Report, TenureId,
 };
 use divvy_core::store::{Incarnation, LeaseKey, WorkerId};
 use tokio::sync::{mpsc, watch};
@@ -24,7 +24,7 @@ use super::status::{Owned, Status, Wish};
 use super::thread::Started;
 use crate::store::backoff::Backoff;
 use crate::store::clock::boottime;
-use crate::store::{Connection, LeaseNotice, Leases};
+use crate::store::{Connection, Leases};
 
 /// What waits for the driver; tasks beyond that wait themselves.
 pub(super) const INPUTS_MAX: usize = 1024;
@@ -490,13 +490,7 @@ async fn listen(store: Arc<dyn Leases>, driver: mpsc::Sender<Input>) {
         }
     };
     loop {
-        let notice = match notices.next().await {
-            LeaseNotice::Group(_) => Notice::Group,
-            LeaseNotice::Members => Notice::Members,
-            LeaseNotice::Released(key) => Notice::Released(key),
-            _ => Notice::Resync,
-        };
-        let event = Event::Noticed(notice);
+        let event = Event::Noticed(notices.next().await);
         if driver.send(Input::Event(event)).await.is_err() {
             return;
         }

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use divvy_core::Moment;
 use divvy_core::store::{
     Acquired, Change, Claim, Entry, Expected, GroupDocument, Holder, Incarnation, Key,
-    KeyValueTable, LeaseKey, LeaseName, LeaseTable, Member, Nonce, Outcome, Prefix, Revision,
-    SessionStart, StoreError, StoreTime, Tenure, WorkerId, WorkerInfo, check_moves,
+    KeyValueTable, LeaseKey, LeaseName, LeaseNotice, LeaseTable, Member, Nonce, Outcome, Prefix,
+    Revision, SessionStart, StoreError, StoreTime, Tenure, WorkerId, WorkerInfo, check_moves,
 };
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
@@ -18,7 +18,7 @@ use super::bounds::{
     checked_beat,
 };
 use super::connection::{Connection, ConnectionReport};
-use super::notices::{LeaseNotice, LeaseNotices, NoticeBoard};
+use super::notices::{LeaseNotices, NoticeBoard};
 use super::watch::{Hint, Hints, Watch};
 use super::{KeyValue, Leases, Store, clock};
 

@@ -1,24 +1,10 @@
 //! What lease stores tell their clients, so that nobody has to poll.
 
-use divvy_core::store::LeaseKey;
+use divvy_core::store::LeaseNotice;
 use tokio::sync::broadcast;
 
 /// Notices that wait for a slow reader; beyond, it is told to read everything.
 const WAITING_MAX: usize = 1024;
-
-/// Something that a lease store's client may want to look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LeaseNotice {
-    /// This group's document was written or removed.
-    Group(String),
-    /// A worker of this cluster joined, left, or says something new of itself.
-    Members,
-    /// This lease was released.
-    Released(LeaseKey),
-    /// Notices may have been lost: read everything again.
-    Resync,
-}
 
 /// Notices as they come.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use super::timers::Timer;
 use super::{Life, Member};
 use crate::lease::action::Report;
 use crate::lease::defect::Defect;
-use crate::lease::event::{Event, Notice, Reply};
+use crate::lease::event::{Event, Reply};
 use crate::moment::Moment;
-use crate::store::StoreErrorKind;
+use crate::store::{LeaseNotice, StoreErrorKind};
 
 impl Member {
     /// Lets the time be `now`, and does what was due by then.
@@ -105,12 +105,12 @@ impl Member {
         }
     }
 
-    fn noticed(&mut self, notice: Notice) {
+    fn noticed(&mut self, notice: LeaseNotice) {
         match notice {
-            Notice::Group => self.read_groups(),
-            Notice::Members => self.reconcile_soon(),
-            Notice::Released(key) => self.seen_released(&key),
-            Notice::Resync => self.resync(),
+            LeaseNotice::Group(_) => self.read_groups(),
+            LeaseNotice::Members => self.reconcile_soon(),
+            LeaseNotice::Released(key) => self.seen_released(&key),
+            LeaseNotice::Resync => self.resync(),
         }
     }
 

@@ -3,11 +3,9 @@
 
 use std::cell::Cell;
 
-use divvy_core::store::{Key, LeaseKey, Revision};
+use divvy_core::store::{Key, LeaseKey, LeaseNotice, Revision};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Transaction, params};
-
-use crate::store::notices::LeaseNotice;
 
 /// Changes that are kept. Who is further behind reads everything.
 pub(super) const KEPT_MAX: i64 = 4096;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use divvy_core::store::StoreError;
+use divvy_core::store::{LeaseNotice, StoreError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ use super::place::{Missing, Place, TURN_ENDING};
 use super::queue;
 use crate::store::backoff::Backoff;
 use crate::store::connection::ConnectionReport;
-use crate::store::notices::{LeaseNotice, NoticeBoard};
+use crate::store::notices::NoticeBoard;
 use crate::store::watch::Hint;
 
 /// First delay before a lost database is tried again.

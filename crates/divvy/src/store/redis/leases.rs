@@ -6,8 +6,8 @@ use std::time::Duration;
 use ::redis::Value;
 use async_trait::async_trait;
 use divvy_core::store::{
-    Acquired, Claim, GroupDocument, Holder, Incarnation, LeaseKey, LeaseName, Member, Nonce,
-    SessionStart, StoreError, Tenure, Token, WorkerId, WorkerInfo, check_moves,
+    Acquired, Claim, GroupDocument, Holder, Incarnation, LeaseKey, LeaseName, LeaseNotice, Member,
+    Nonce, SessionStart, StoreError, Tenure, Token, WorkerId, WorkerInfo, check_moves,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ use crate::store::bounds::{
     TTL_MAX, check_batch, check_group, check_ttl, check_wishes, checked_beat,
 };
 use crate::store::connection::Connection;
-use crate::store::notices::{LeaseNotice, LeaseNotices, NoticeBoard};
+use crate::store::notices::{LeaseNotices, NoticeBoard};
 use crate::store::settings::StoreSettings;
 use crate::store::url::StoreUrl;
 use crate::store::{Leases, Store};
