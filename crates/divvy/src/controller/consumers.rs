@@ -158,6 +158,11 @@ impl Consumers {
         }
     }
 
+    /// How many have not stopped.
+    pub(super) fn len(&self) -> usize {
+        self.tenures.len()
+    }
+
     /// Ends all grants, whatever still runs.
     pub(super) fn void_all(&self) {
         for tenure in self.tenures.values() {

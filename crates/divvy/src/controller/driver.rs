@@ -368,6 +368,7 @@ impl Driver {
             Action::Report(report) => self.report(report),
             Action::Ended(ending) => {
                 self.parts.consumers.void_all();
+                self.say_what_runs();
                 self.ending = Some(ending);
             }
         }
@@ -433,6 +434,18 @@ impl Driver {
             }
             Report::Problem(why) => self.problem(why),
             other => tracing::debug!("{other:?}"),
+        }
+    }
+
+    /// However a member ends, it does not wait for hooks for ever: what has not
+    /// stopped is dropped, and its lease runs out.
+    fn say_what_runs(&mut self) {
+        let count = self.parts.consumers.len();
+        if count > 0 {
+            let left = "others take over when the leases are over";
+            self.problem(
+                format!("consumers that have not stopped are dropped: {count}; {left}").into(),
+            );
         }
     }
 
