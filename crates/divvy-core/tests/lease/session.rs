@@ -118,3 +118,25 @@ fn what_has_stopped_does_not_wait_for_what_does_not_stop() {
     cluster.places[0].running.clear();
     cluster.until(ms(10), |cluster| cluster.places[0].ended.is_some());
 }
+
+#[test]
+fn whoever_lost_its_name_ends_although_a_hook_runs_on() {
+    let mut cluster = Cluster::new();
+    let hasty = LeaseSettings {
+        shutdown_timeout: ms(3_000),
+        ..settings()
+    };
+    cluster.start(Cluster::setup("a", &[("demo", 4)], hasty));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 4);
+    cluster.pass(ms(10));
+    cluster.places[0].holds_stops = true;
+    let worker = cluster.places[0].member.worker().clone();
+    assert!(cluster.table.drop_session(&worker));
+    let mut twin = Cluster::setup("a", &[("other", 1)], settings());
+    twin.seed = 99;
+    let twin = cluster.start(twin);
+    cluster.until(ms(40_000), |cluster| cluster.places[0].ended.is_some());
+    assert_eq!(cluster.places[0].ended, Some(Ending::NameTaken));
+    assert_eq!(cluster.places[0].running.len(), 4, "nothing has stopped");
+    assert!(cluster.places[twin].ended.is_none());
+}
