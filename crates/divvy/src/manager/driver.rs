@@ -263,6 +263,8 @@ impl Driver {
             return;
         };
         let failed = end == HookEnd::Failed;
+        // Also where nothing follows from it, as while the store is away.
+        self.is_unshown = true;
         self.parts.events.tell(|| match is_start {
             true => EventKind::Started { partition, failed },
             false => EventKind::Stopped { partition },
