@@ -85,6 +85,25 @@ pub(crate) fn debian(name: &str) -> PathBuf {
     }
 }
 
+/// A program of the newest PostgreSQL that Debian has installed.
+///
+/// # Panics
+///
+/// When there is none.
+pub(crate) fn postgres(name: &str) -> PathBuf {
+    let root = Path::new("/usr/lib/postgresql");
+    let versions = root.read_dir().into_iter().flatten().flatten();
+    let number = |path: &PathBuf| -> Option<u32> { path.file_name()?.to_str()?.parse().ok() };
+    let programs = versions.map(|version| version.path());
+    let newest = programs
+        .filter(|version| version.join("bin").join(name).is_file())
+        .max_by_key(number);
+    match newest {
+        Some(version) => version.join("bin").join(name),
+        None => missing(&root.join("*/bin").join(name)),
+    }
+}
+
 fn installed(directory: &str, name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let chosen = env::var_os("DIVVY_SERVERS").filter(|chosen| !chosen.is_empty());

@@ -3,9 +3,13 @@
 #[expect(dead_code, reason = "shared with the tests of managers")]
 #[path = "manager/bed.rs"]
 mod bed;
+#[path = "manager/chronicle.rs"]
+mod chronicle;
 #[expect(dead_code, reason = "shared with the tests of managers")]
 #[path = "manager/fleet.rs"]
 mod fleet;
+#[path = "manager/recorder.rs"]
+mod recorder;
 
 use std::time::Duration;
 

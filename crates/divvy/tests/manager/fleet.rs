@@ -2,17 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use divvy::manager::{
-    EventKind, Hooks, Manager, ManagerBuilder, ManagerError, ManagerEvent, NoHooks, Settings,
-    Shutdown, StaticSource, View,
+    EventKind, Hooks, Manager, ManagerBuilder, ManagerError, ManagerEvent, NoHooks,
+    PartitionSource, Settings, Shutdown, StaticSource, StoreChoice, View,
 };
+use divvy::store::KeyValue;
 use divvy::{Balanced, Partitions};
-use divvy_sim::{Happened, History};
 use divvy_testbed::{until, until_some};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 use crate::bed::{Bed, SOON};
+use crate::chronicle::Chronicle;
+use crate::recorder::{Record, Recorder};
 
 /// More than any test has happen.
 const EVENTS_MAX: usize = 1 << 18;
@@ -22,8 +26,23 @@ pub(crate) struct Fleet {
     pub(crate) settings: Settings,
     pub(crate) partitions: Partitions,
     pub(crate) workers: Vec<Option<Manager>>,
+    /// Whether what is written is recorded. Managers then do not open their
+    /// stores themselves.
+    pub(crate) is_recorded: bool,
+    record: Record,
+    cuts: Vec<Arc<AtomicBool>>,
+    /// Serves the connections of recorded stores.
+    runtime: Option<Runtime>,
     heard: Vec<mpsc::Receiver<ManagerEvent>>,
     events: Vec<Vec<ManagerEvent>>,
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// A manager that is not started yet.
@@ -39,9 +58,20 @@ impl Fleet {
             bed,
             partitions: Partitions::shards([("p", partitions)]).unwrap(),
             workers: Vec::new(),
+            is_recorded: true,
+            record: Record::default(),
+            cuts: Vec::new(),
+            runtime: None,
             heard: Vec::new(),
             events: Vec::new(),
         }
+    }
+
+    /// The store as its managers open it themselves: nothing is recorded.
+    pub(crate) fn unrecorded(bed: Bed, partitions: u32) -> Self {
+        let mut fleet = Self::new(bed, partitions);
+        fleet.is_recorded = false;
+        fleet
     }
 
     /// A fleet of so many, started at once, that has come to rest.
@@ -53,19 +83,57 @@ impl Fleet {
         fleet
     }
 
-    pub(crate) fn recruit(&mut self, instance: &str, hooks: impl Hooks) -> Recruit {
+    /// The store of the next member.
+    async fn store(&mut self, is_cut: &Arc<AtomicBool>) -> StoreChoice {
+        if !self.is_recorded {
+            return self.bed.store();
+        }
+        let serving = || {
+            Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+        };
+        let runtime = self.runtime.get_or_insert_with(|| serving().unwrap());
+        let limit = self.settings.leader.operation_timeout;
+        let store = self.bed.open(runtime.handle(), limit).await;
+        let (member, record) = (self.workers.len(), self.record.clone());
+        let recorder: Arc<dyn KeyValue> =
+            Arc::new(Recorder::new(store, member, record, Arc::clone(is_cut)));
+        recorder.into()
+    }
+
+    /// Nothing that this one asks of the store is answered from now on, or
+    /// again.
+    pub(crate) fn cut(&self, number: usize, is_cut: bool) {
+        self.cuts[number].store(is_cut, Ordering::SeqCst);
+    }
+
+    pub(crate) async fn recruit(&mut self, instance: &str, hooks: impl Hooks) -> Recruit {
+        let source = StaticSource::new(self.partitions.clone());
+        self.recruit_from(instance, hooks, source).await
+    }
+
+    async fn recruit_from(
+        &mut self,
+        instance: &str,
+        hooks: impl Hooks,
+        source: impl PartitionSource,
+    ) -> Recruit {
+        let is_cut = Arc::new(AtomicBool::new(false));
+        let store = self.store(&is_cut).await;
         let (told, heard) = mpsc::channel(EVENTS_MAX);
         let settings = Settings {
             instance: Some(instance.to_owned()),
             ..self.settings.clone()
         };
-        let source = StaticSource::new(self.partitions.clone());
-        let builder = Manager::builder(self.bed.store(), source)
+        let builder = Manager::builder(store, source)
             .settings(settings)
             .strategy(Balanced::new())
             .hooks(hooks)
             .events(told);
         self.workers.push(None);
+        self.cuts.push(is_cut);
         self.heard.push(heard);
         self.events.push(Vec::new());
         Recruit {
@@ -80,7 +148,21 @@ impl Fleet {
     }
 
     pub(crate) async fn join_with(&mut self, instance: &str, hooks: impl Hooks) -> usize {
-        let recruit = self.recruit(instance, hooks);
+        let recruit = self.recruit(instance, hooks).await;
+        self.enlist(recruit).await
+    }
+
+    /// Starts one that gets its partitions elsewhere.
+    pub(crate) async fn join_from(
+        &mut self,
+        instance: &str,
+        source: impl PartitionSource,
+    ) -> usize {
+        let recruit = self.recruit_from(instance, NoHooks, source).await;
+        self.enlist(recruit).await
+    }
+
+    pub(crate) async fn enlist(&mut self, recruit: Recruit) -> usize {
         let started = recruit.builder.start().await;
         self.workers[recruit.number] = Some(started.unwrap());
         recruit.number
@@ -90,7 +172,7 @@ impl Fleet {
     pub(crate) async fn join_many(&mut self, count: usize) {
         let mut starting = tokio::task::JoinSet::new();
         for number in 0..count {
-            let recruit = self.recruit(&format!("host-{number}"), NoHooks);
+            let recruit = self.recruit(&format!("host-{number}"), NoHooks).await;
             starting.spawn(async move { (recruit.number, recruit.builder.start().await) });
         }
         while let Some(started) = starting.join_next().await {
@@ -210,21 +292,21 @@ impl Fleet {
         self.check();
     }
 
-    /// What was said so far must hold together.
+    /// What was said and written so far must hold together.
     pub(crate) fn check(&mut self) {
-        let mut history = History::default();
+        let mut chronicle = Chronicle::default();
         for number in 0..self.workers.len() {
             for event in self.events(number) {
-                if let Some(happened) = happened(&event.kind) {
-                    history.add(number, event.at, happened);
-                }
+                chronicle.say(number, event);
             }
         }
-        let lease = self.settings.leader.heartbeat_ttl;
-        if let Err(broken) = history.check(lease) {
-            panic!("{broken}");
+        for write in self.record.writes() {
+            chronicle.history.wrote(write);
         }
-        assert!(history.two_owners().is_zero(), "{:?}", history.two_owners());
+        chronicle
+            .history
+            .listed(Default::default(), self.partitions.clone());
+        chronicle.check(self.settings.leader.heartbeat_ttl);
     }
 }
 
@@ -238,28 +320,4 @@ fn owners(views: &[View]) -> BTreeMap<String, Vec<Arc<str>>> {
         }
     }
     owners
-}
-
-fn happened(kind: &EventKind) -> Option<Happened> {
-    Some(match kind {
-        EventKind::Assigned { partition, token } => {
-            Happened::StartCalled(partition.to_string(), *token)
-        }
-        EventKind::Started { partition, failed } => {
-            Happened::StartEnded(partition.to_string(), *failed)
-        }
-        EventKind::Revoked { partition } => Happened::StopCalled(partition.to_string()),
-        EventKind::Stopped { partition } => Happened::StopEnded(partition.to_string()),
-        EventKind::Deadline { identity, until } => {
-            let identity = identity
-                .as_ref()
-                .map(|(id, session)| (id.to_string(), *session));
-            Happened::Deadline(identity, *until)
-        }
-        EventKind::Adopted {
-            session, version, ..
-        } => Happened::Adopted(*session, *version),
-        EventKind::Ended => Happened::Gone(true),
-        _ => return None,
-    })
 }

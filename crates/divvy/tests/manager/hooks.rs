@@ -245,10 +245,12 @@ pub(crate) fn a_blocked_runtime_does_not_stop_heartbeats(bed: impl AsyncFnOnce()
     let (entered, enters) = std::sync::mpsc::channel();
     let (release, released) = std::sync::mpsc::channel();
     own.block_on(async {
-        let mut fleet = Fleet::new(bed().await, 4);
+        let mut fleet = Fleet::unrecorded(bed().await, 4);
         fleet.settings.leader.heartbeat_ttl = Duration::from_secs(2);
         fleet.settings.leader.leader_lease = Duration::from_secs(1);
-        let recruit = fleet.recruit("blocked", Blocking(entered, Mutex::new(released)));
+        let recruit = fleet
+            .recruit("blocked", Blocking(entered, Mutex::new(released)))
+            .await;
         let manager = blocked.spawn(recruit.builder.start());
         // The runtime may block before it can tell of the start.
         until(SOON, "its runtime is blocked", async || {
@@ -488,8 +490,8 @@ pub(crate) fn a_runtime_that_ends_gives_nothing_back(bed: impl AsyncFnOnce() -> 
     };
     let (own, short) = (runtime(2), runtime(1));
     own.block_on(async {
-        let mut fleet = Fleet::new(bed().await, 4);
-        let recruit = fleet.recruit("short", NoHooks);
+        let mut fleet = Fleet::unrecorded(bed().await, 4);
+        let recruit = fleet.recruit("short", NoHooks).await;
         let manager = short.spawn(recruit.builder.start()).await.unwrap();
         let view = manager.as_ref().unwrap().view();
         until(SOON, "it owns everything", async || {

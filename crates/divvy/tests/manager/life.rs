@@ -39,7 +39,7 @@ pub(crate) async fn no_task_outlives_a_stopped_manager(bed: Bed) {
             .metrics()
             .num_alive_tasks()
     };
-    let mut fleet = Fleet::new(bed, 20);
+    let mut fleet = Fleet::unrecorded(bed, 20);
     let before = alive();
     let name = unique();
     let number = fleet.join(&name).await;
@@ -55,7 +55,7 @@ pub(crate) async fn no_task_outlives_a_stopped_manager(bed: Bed) {
 /// A manager that is dropped leaves: others get its partitions without having
 /// to wait for its lease.
 pub(crate) async fn a_dropped_manager_leaves(bed: Bed) {
-    let mut fleet = Fleet::new(bed, 10);
+    let mut fleet = Fleet::unrecorded(bed, 10);
     let name = unique();
     let dropped = fleet.join(&name).await;
     fleet.join("other").await;
@@ -68,10 +68,10 @@ pub(crate) async fn a_dropped_manager_leaves(bed: Bed) {
 
 /// A start that is given up leaves nothing behind.
 pub(crate) async fn a_cancelled_start_leaves_nothing(bed: Bed) {
-    let mut fleet = Fleet::new(bed, 10);
+    let mut fleet = Fleet::unrecorded(bed, 10);
     let name = unique();
     for round in 0..3 {
-        let recruit = fleet.recruit(&name, NoHooks);
+        let recruit = fleet.recruit(&name, NoHooks).await;
         let mut starting = tokio::spawn(recruit.builder.start());
         for _ in 0..round * 50 {
             tokio::task::yield_now().await;
@@ -91,14 +91,14 @@ pub(crate) async fn a_cancelled_start_leaves_nothing(bed: Bed) {
 
 /// When every id is taken, a start fails and says so, and nothing is left.
 pub(crate) async fn a_start_without_a_free_id_says_so(bed: Bed) {
-    let mut fleet = Fleet::new(bed, 4);
+    let mut fleet = Fleet::unrecorded(bed, 4);
     fleet.settings.leader.worker_id_max = 1;
     fleet.join("one").await;
     fleet.join("two").await;
     // Enough to reach the store and to see that nothing is free.
     fleet.settings.leader.startup_timeout = Duration::from_secs(3);
     let name = unique();
-    let recruit = fleet.recruit(&name, NoHooks);
+    let recruit = fleet.recruit(&name, NoHooks).await;
     let told = recruit.builder.start().await.unwrap_err();
     assert!(
         matches!(told, ManagerError::StableIdExhausted { .. }),

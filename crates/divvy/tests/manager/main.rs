@@ -1,28 +1,35 @@
 //! Managers on every store, by the same functions.
 
 mod bed;
+// Its name has it run early, beside others: it waits for long leases.
+mod calm;
+mod chronicle;
+mod fence;
 mod fleet;
 mod hooks;
 mod life;
 mod membership;
+mod outage;
 mod programs;
+mod recorder;
 mod scale;
+mod slow;
 mod starts;
 
 /// The same tests on every store, on all of them at once: they wait for leases
 /// most of the time.
-macro_rules! on_every_store {
-    ($($module:ident::$scenario:ident,)*) => {
+macro_rules! tests {
+    ($places:ident: $($module:ident::$scenario:ident,)*) => {
         $(
             #[test]
             fn $scenario() {
-                bed::on_every_store(crate::$module::$scenario);
+                bed::$places(crate::$module::$scenario);
             }
         )*
     };
 }
 
-on_every_store! {
+tests! { on_every_store:
     membership::cold_start_of_many_fails_nobody_and_grants_once,
     membership::one_alone_owns_everything,
     membership::joining_and_leaving_move_only_what_they_must,
@@ -46,11 +53,29 @@ on_every_store! {
     membership::shares_follow_the_weights_of_workers,
     life::loads_follow_the_weights_of_partitions,
     life::an_election_agent_decides_who_leads,
+    outage::who_is_cut_off_is_replaced_and_comes_back,
+    outage::a_leader_that_is_cut_off_is_replaced,
+}
+
+tests! { on_every_server:
+    outage::a_server_that_hangs_is_outlasted,
+    outage::operations_on_a_server_that_hangs_end_in_time,
+    outage::a_start_on_a_server_that_hangs_ends_in_time,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_four_start_at_once_in_memory() {
     scale::sixty_four_start_at_once(bed::Bed::memory()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_start_at_once_on_a_file() {
+    scale::sixty_four_start_at_once(bed::Bed::file()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_start_at_once_on_redis() {
+    scale::sixty_four_start_at_once(bed::Bed::redis().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

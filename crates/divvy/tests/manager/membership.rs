@@ -137,9 +137,11 @@ pub(crate) async fn several_joins_make_one_rebalance(bed: Bed) {
     fleet.owned().await;
     let before = (fleet.starts(), revoking(&mut fleet));
     let first = fleet.workers.len();
-    let recruits: Vec<_> = (0..4)
-        .map(|number| fleet.recruit(&format!("late-{number}"), divvy::manager::NoHooks))
-        .collect();
+    let mut recruits = Vec::new();
+    for number in 0..4 {
+        let name = format!("late-{number}");
+        recruits.push(fleet.recruit(&name, divvy::manager::NoHooks).await);
+    }
     let mut starting = tokio::task::JoinSet::new();
     for (number, recruit) in recruits.into_iter().enumerate() {
         starting.spawn(async move { (number, recruit.builder.start().await) });

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -53,14 +54,18 @@ impl Drop for Program {
     }
 }
 
-/// The example that the documentation names; all targets are built for tests.
-fn leader_nats(address: &str, name: &str) -> Program {
+/// An example that the documentation names; all targets are built for tests.
+pub(crate) fn example(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let built = tests.parent().and_then(|deps| deps.parent()).unwrap();
-    let program = built.join("examples/leader_nats");
+    let program = built.join("examples").join(name);
     let hint = "build it: cargo build --all-features --examples";
     assert!(program.exists(), "{} is missing; {hint}", program.display());
-    Program::start(Command::new(program).args([address, name]))
+    program
+}
+
+fn leader_nats(address: &str, name: &str) -> Program {
+    Program::start(Command::new(example("leader_nats")).args([address, name]))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

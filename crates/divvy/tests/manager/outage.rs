@@ -1,0 +1,124 @@
+//! Workers and stores that do not reach each other, the same on every store.
+
+use std::time::Duration;
+
+use divvy::manager::{EventKind, Manager, ManagerError, Shutdown, StaticSource, View};
+use divvy_testbed::until;
+
+use crate::bed::{Bed, SOON};
+use crate::fleet::Fleet;
+
+/// A worker that is cut off stops by its own clock, others take over when that
+/// is known, and it comes back.
+pub(crate) async fn who_is_cut_off_is_replaced_and_comes_back(bed: Bed) {
+    let fleet = Fleet::settled(bed, 3, 12).await;
+    fleet.balanced().await;
+    let leader = fleet.leader().await;
+    let victim = (0..3).find(|number| *number != leader).unwrap();
+    let leads = fleet.workers[leader].as_ref().unwrap().view();
+    let before = crashes(&leads);
+    cut_off(&fleet, victim).await;
+    assert_eq!(crashes(&leads) - before, 4, "each of its partitions counts");
+    fleet.cut(victim, false);
+    fleet.balanced().await;
+    fleet.end().await;
+}
+
+/// The same for the leader: another leads.
+pub(crate) async fn a_leader_that_is_cut_off_is_replaced(bed: Bed) {
+    let fleet = Fleet::settled(bed, 3, 12).await;
+    fleet.balanced().await;
+    let leader = fleet.leader().await;
+    cut_off(&fleet, leader).await;
+    fleet.cut(leader, false);
+    fleet.balanced().await;
+    assert_ne!(fleet.leader().await, leader);
+    fleet.end().await;
+}
+
+async fn cut_off(fleet: &Fleet, victim: usize) {
+    fleet.cut(victim, true);
+    let numbers = (0..fleet.workers.len()).filter(|number| *number != victim);
+    let others: Vec<_> = numbers
+        .map(|number| fleet.workers[number].as_ref().unwrap().view())
+        .collect();
+    until(SOON, "the others have everything", async || {
+        let counts = others
+            .iter()
+            .map(|view| view.current_assignment().partitions.len());
+        counts.sum::<usize>() == 12
+    })
+    .await;
+    fleet.owned().await;
+}
+
+/// Hand-overs after a crash that a leader has counted.
+fn crashes(leader: &View) -> usize {
+    let page = leader.metrics().render("w");
+    let start = "divvy_handover_seconds_count{worker=\"w\",cause=\"crashed\"} ";
+    let found = page.lines().find_map(|line| line.strip_prefix(start));
+    found.map_or(0, |count| count.parse().unwrap())
+}
+
+/// A server that does not answer for longer than a lease: work stops, goes on
+/// by itself, and what was written meanwhile or not is as it should be.
+pub(crate) async fn a_server_that_hangs_is_outlasted(bed: Bed) {
+    let mut fleet = Fleet::settled(bed, 3, 12).await;
+    fleet.balanced().await;
+    fleet.bed.server().unwrap().pause();
+    until(SOON, "all work is stopped", async || {
+        fleet.counts() == [0; 3]
+    })
+    .await;
+    fleet.bed.server().unwrap().resume();
+    fleet.balanced().await;
+    fleet.end().await;
+}
+
+/// Operations on a server that hangs end by their own limit, long before the
+/// lease does; nothing is interrupted when it goes on in time.
+pub(crate) async fn operations_on_a_server_that_hangs_end_in_time(bed: Bed) {
+    let mut fleet = Fleet::unrecorded(bed, 8);
+    fleet.settings.leader.operation_timeout = Duration::from_millis(300);
+    fleet.settings.leader.heartbeat_ttl = Duration::from_secs(15);
+    let number = fleet.join("one").await;
+    fleet.owned().await;
+    let view = fleet.views().remove(0);
+    let before = view.metrics().heartbeat_failures();
+    fleet.bed.server().unwrap().pause();
+    until(SOON, "a heartbeat fails", async || {
+        view.metrics().heartbeat_failures() > before
+    })
+    .await;
+    fleet.bed.server().unwrap().resume();
+    let heard = fleet.events(number).len();
+    until(SOON, "it renews again", async || {
+        let mut new = fleet.events(number)[heard..].iter();
+        new.any(|event| matches!(event.kind, EventKind::Deadline { until: Some(_), .. }))
+    })
+    .await;
+    let is_stop = |kind: &EventKind| matches!(kind, EventKind::Revoked { .. });
+    assert!(
+        !fleet
+            .events(number)
+            .iter()
+            .any(|event| is_stop(&event.kind))
+    );
+    fleet.end().await;
+}
+
+/// A start on a server that accepts connections and never answers ends in
+/// time, and says what it waited for.
+pub(crate) async fn a_start_on_a_server_that_hangs_ends_in_time(mut bed: Bed) {
+    bed.server().unwrap().pause();
+    let mut settings = bed.settings();
+    settings.leader.startup_timeout = Duration::from_secs(2);
+    let source = StaticSource::shards(["p"], 4).unwrap();
+    let builder = Manager::builder(bed.store(), source).settings(settings);
+    let told = match builder.start().await {
+        Err(told) => told,
+        Ok(started) => panic!("{:?}", started.stop(Shutdown::Leave).await),
+    };
+    assert!(matches!(told, ManagerError::ConnectionLost(_)), "{told:?}");
+    bed.server().unwrap().resume();
+}
