@@ -16,6 +16,7 @@ mod profile;
 mod store;
 mod strike;
 mod trace;
+mod wishes;
 mod world;
 
 pub use fault::{LeaseFault, LeaseFaultKind};

@@ -363,7 +363,7 @@ impl Cluster {
         let before = self.table.wishes(&self.name);
         let name = self.name.clone();
         assert!(self.table.set_wishes(&name, before.as_deref(), wishes));
-        self.notify(&Notice::Members);
+        self.notify(&LeaseNotice::Members);
     }
 
     /// The log of moves.

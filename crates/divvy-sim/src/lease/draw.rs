@@ -14,6 +14,29 @@ use crate::time::TrueTime;
 /// Names of groups: the shared layout allows for odd ones.
 const NAMES: [&str; 4] = ["orders", "mail out", "größe=1", "x"];
 
+/// Wishes are drawn on their own, beside what a seed has had before them.
+const WISHES: u64 = 0x7769_7368;
+
+/// Lets operators wish something, in some worlds.
+fn wish(dice: &mut Dice, profile: &mut LeaseProfile) {
+    if !dice.chance(0.3) {
+        return;
+    }
+    let span = profile.faults_until.since(TrueTime::ZERO);
+    for _ in 0..dice.between(1, 4) {
+        let number = dice.below(64) as usize;
+        let kind = match dice.below(7) {
+            0 | 1 => LeaseFaultKind::Cordon(number),
+            2 | 3 => LeaseFaultKind::Drain(number),
+            4 | 5 => LeaseFaultKind::Pin(dice.below(1024) as usize, number),
+            _ => LeaseFaultKind::GarbleWishes,
+        };
+        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        let lasts = dice.span(span / 20, span / 2);
+        profile.faults.push(LeaseFault { at, lasts, kind });
+    }
+}
+
 pub(super) fn profile(seed: u64) -> LeaseProfile {
     let mut dice = Dice::new(seed);
     let preset = match dice.below(20) {
@@ -64,6 +87,7 @@ pub(super) fn profile(seed: u64) -> LeaseProfile {
         });
         profile.faults.push(LeaseFault { at, lasts, kind });
     }
+    wish(&mut Dice::new(seed ^ WISHES), &mut profile);
     // Tokens that were forgotten are above those of a clock that was set back:
     // no protocol can make up for both.
     if profile.faults.iter().any(|fault| fault.kind.forgets()) {

@@ -87,6 +87,14 @@ pub enum LeaseFaultKind {
     Unhealthy(usize),
     /// A worker gets this weight.
     Weight(usize, f64),
+    /// Operators wish that a worker takes nothing more.
+    Cordon(usize),
+    /// Operators wish that a worker gives up everything.
+    Drain(usize),
+    /// Operators wish that a partition is with a worker.
+    Pin(usize, usize),
+    /// What operators wish cannot be read.
+    GarbleWishes,
 }
 
 impl LeaseFaultKind {
@@ -107,6 +115,10 @@ impl LeaseFaultKind {
                 | Self::Refresh(_)
                 | Self::Unhealthy(_)
                 | Self::Weight(..)
+                | Self::Cordon(_)
+                | Self::Drain(_)
+                | Self::Pin(..)
+                | Self::GarbleWishes
         )
     }
 

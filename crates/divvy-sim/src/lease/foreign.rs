@@ -31,6 +31,7 @@ impl LeaseWorld {
             self.reconnect(member, down + after);
         }
         self.after(down, Happening::WriteGroups);
+        self.after(down, Happening::WriteWishes);
         // Names are given out without one.
         self.disturb_names()
     }
@@ -40,6 +41,7 @@ impl LeaseWorld {
         self.count(Mishap::StoreEmptied);
         self.store.table = Default::default();
         self.after(noticed_after, Happening::WriteGroups);
+        self.after(noticed_after, Happening::WriteWishes);
         self.disturb_all()
     }
 

@@ -44,6 +44,7 @@ impl LeaseWorld {
         self.store.stalled_until = self.store.stalled_until.min(self.now);
         self.store.refuses_until = TrueTime::ZERO;
         self.write_groups();
+        self.write_wishes();
         for member in 0..self.processes.len() {
             if self.processes[member].is_namesake {
                 self.end(member, false)?;

@@ -7,6 +7,7 @@ use divvy_core::store::LeaseNotice;
 
 use super::fault::LeaseFaultKind;
 use super::process::{Arrival, Stillness};
+use super::wishes::Wishes;
 use super::world::{Happening, LeaseWorld};
 use crate::coverage::Mishap;
 use crate::fact::{Disturbed, Fact, Phase};
@@ -78,7 +79,11 @@ impl LeaseWorld {
             | LeaseFaultKind::RemoveGroup(_)
             | LeaseFaultKind::Isolate(..)
             | LeaseFaultKind::Unhealthy(_)
-            | LeaseFaultKind::Weight(..) => self.last(index, lasts),
+            | LeaseFaultKind::Weight(..)
+            | LeaseFaultKind::Cordon(_)
+            | LeaseFaultKind::Drain(_)
+            | LeaseFaultKind::Pin(..)
+            | LeaseFaultKind::GarbleWishes => self.last(index, lasts),
             kind => self.strike_store(index, kind, lasts),
         }
     }
@@ -162,6 +167,7 @@ impl LeaseWorld {
         let mut described: Vec<_> = described.collect();
         let mut removed = vec![false; groups];
         let mut garbled = vec![None; groups];
+        let mut wishes = Wishes::default();
         for &index in &self.active {
             match self.profile.faults[index].kind {
                 LeaseFaultKind::Weather(weather) => self.weather = self.weather.and(weather),
@@ -172,10 +178,26 @@ impl LeaseWorld {
                 LeaseFaultKind::Weight(number, weight) => described[number % count].weight = weight,
                 LeaseFaultKind::RemoveGroup(number) => removed[number % groups] = true,
                 LeaseFaultKind::Garble(number) => garbled[number % groups] = Some(index),
+                LeaseFaultKind::Cordon(number) => {
+                    let worker = self.processes[number % count].worker.name.to_string();
+                    wishes.control.cordoned.insert(worker);
+                }
+                LeaseFaultKind::Drain(number) => {
+                    let worker = self.processes[number % count].worker.name.to_string();
+                    wishes.control.drained.insert(worker);
+                }
+                LeaseFaultKind::Pin(partition, number) => {
+                    let partition = partition % self.groups.partitions_max();
+                    let worker = self.processes[number % count].worker.name.to_string();
+                    let key = self.groups.key_of(partition).to_string();
+                    wishes.control.pinned.insert(key, worker);
+                }
+                LeaseFaultKind::GarbleWishes => wishes.is_garbled = true,
                 _ => {}
             }
         }
         self.set_groups(&removed, &garbled);
+        self.set_wishes(wishes);
         for member in 0..count {
             self.isolate(member, cut[member]);
             self.deafen(member, deaf[member])?;

@@ -11,6 +11,7 @@ use super::network::Request;
 use super::process::{Arrival, Process};
 use super::profile::LeaseProfile;
 use super::store::Store;
+use super::wishes::Wishes;
 use crate::clock::{MemberClock, RATE_ERROR_MAX_PPM};
 use crate::coverage::Mishap;
 use crate::dice::Dice;
@@ -54,6 +55,8 @@ pub(super) enum Happening {
     Roll(usize),
     /// Whoever keeps the groups writes them into the store.
     WriteGroups,
+    /// What operators wish is written.
+    WriteWishes,
 }
 
 /// A world of lease mode.
@@ -66,6 +69,7 @@ pub struct LeaseWorld {
     pub(super) processes: Vec<Process>,
     pub(super) store: Store,
     pub(super) groups: Groups,
+    pub(super) wishes: Wishes,
     pub(super) resource: Resource,
     pub(super) phase: Phase,
     /// Faults that have begun and not ended.
@@ -108,6 +112,7 @@ impl LeaseWorld {
             resource: Resource::new(groups.partitions_max()),
             invariants: LeaseInvariants::new(&bounds(&profile, &groups)),
             groups,
+            wishes: Wishes::default(),
             phase: Phase::Faults,
             active: Vec::new(),
             weather: Weather::default(),
@@ -207,6 +212,10 @@ impl LeaseWorld {
             Happening::Relent(fault) => self.relent(fault),
             Happening::Roll(member) => {
                 self.roll(member);
+                Ok(())
+            }
+            Happening::WriteWishes => {
+                self.write_wishes();
                 Ok(())
             }
             Happening::WriteGroups => {
