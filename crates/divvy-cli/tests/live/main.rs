@@ -72,6 +72,13 @@ fn a_cordoned_worker_gets_nothing_more() {
         let names = fleet.started(&["one", "two"]).await;
         let before = fleet.shares(&names);
         fleet.done(&format!("cordon {}", names[0]));
+        if !fleet.kind.is_led() {
+            let status = fleet.json("status --json");
+            assert_eq!(
+                status["misplaced"], 0,
+                "what it keeps is where it is wished"
+            );
+        }
         fleet.start("three");
         fleet
             .until("it has joined", || fleet.name_of("three").is_some())

@@ -180,6 +180,12 @@ fn partition(
         let name = holder.worker.strip_prefix(&prefix);
         name.unwrap_or(&holder.worker).to_owned()
     });
+    // A cordoned worker keeps what it has, whoever would get it otherwise.
+    let control = outlook.control();
+    let is_kept = owner
+        .as_ref()
+        .is_some_and(|owner| control.cordoned.contains(owner) && !control.drained.contains(owner));
+    let desired = outlook.desired(key).filter(|_| !is_kept);
     PartitionStatus {
         owner,
         token: holder
@@ -189,7 +195,7 @@ fn partition(
         asked_back: false,
         orphaned: false,
         lease_left: holder.map(|holder| holder.left),
-        desired: outlook.desired(key).map(str::to_owned),
+        desired: desired.map(str::to_owned),
         pinned: outlook.control().pinned.get(&name).cloned(),
         name,
     }

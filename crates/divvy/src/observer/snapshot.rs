@@ -129,7 +129,8 @@ pub struct PartitionStatus {
         skip_serializing_if = "Option::is_none"
     )]
     pub lease_left: Option<Duration>,
-    /// Who should own it, in lease mode.
+    /// Who should own it, in lease mode; nothing where nobody could, or its
+    /// owner is cordoned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub desired: Option<String>,
     /// To whom operators have pinned it.

@@ -42,20 +42,26 @@ pub(super) fn draw(frame: &mut Frame<'_>, shown: &Shown) {
 }
 
 fn draw_head(frame: &mut Frame<'_>, area: Rect, shown: &Shown, snapshot: &Snapshot, head: &str) {
-    let [text, curve] =
-        Layout::horizontal([Constraint::Min(40), Constraint::Length(24)]).areas(area);
-    let mut lines: Vec<Line<'_>> = head
+    let [text, last] = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(area);
+    let lines = head
         .lines()
-        .map(|line| Line::from(printable(line).into_owned()))
-        .collect();
+        .map(|line| Line::from(printable(line).into_owned()));
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), text);
+    let [all, label, curve] = Layout::horizontal([
+        Constraint::Min(40),
+        Constraint::Length(6),
+        Constraint::Length(24),
+    ])
+    .areas(last);
     let tone = match (unowned(snapshot), misplaced(snapshot)) {
         (0, 0) => GOOD,
         (0, _) => WATCH,
         _ => BAD,
     };
     let bold = Style::new().fg(tone).add_modifier(Modifier::BOLD);
-    lines.push(Line::from(Span::styled(summary(snapshot), bold)));
-    frame.render_widget(Paragraph::new(lines), text);
+    let line = Line::from(Span::styled(summary(snapshot), bold));
+    frame.render_widget(Paragraph::new(line), all);
+    frame.render_widget(Paragraph::new("  lag "), label);
     let lags = shown.lags.iter().rev().take(curve.width.into());
     let mut lags: Vec<u64> = lags.copied().collect();
     lags.reverse();
