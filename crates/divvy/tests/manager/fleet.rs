@@ -114,7 +114,7 @@ impl Fleet {
         self.recruit_from(instance, hooks, source).await
     }
 
-    async fn recruit_from(
+    pub(crate) async fn recruit_from(
         &mut self,
         instance: &str,
         hooks: impl Hooks,
@@ -153,17 +153,17 @@ impl Fleet {
     }
 
     /// Starts one that gets its partitions elsewhere.
-    pub(crate) async fn join_from(
-        &mut self,
-        instance: &str,
-        source: impl PartitionSource,
-    ) -> usize {
-        let recruit = self.recruit_from(instance, NoHooks, source).await;
-        self.enlist(recruit).await
-    }
-
     pub(crate) async fn enlist(&mut self, recruit: Recruit) -> usize {
         let started = recruit.builder.start().await;
+        self.workers[recruit.number] = Some(started.unwrap());
+        recruit.number
+    }
+
+    /// The same for one whose sources, agents and hooks have a runtime of their
+    /// own: threads that they block take neither the test's time nor the
+    /// connection to the store with them.
+    pub(crate) async fn enlist_on(&mut self, runtime: &Runtime, recruit: Recruit) -> usize {
+        let started = runtime.spawn(recruit.builder.start()).await.unwrap();
         self.workers[recruit.number] = Some(started.unwrap());
         recruit.number
     }
