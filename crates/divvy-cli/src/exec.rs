@@ -7,7 +7,7 @@ mod output;
 
 pub(crate) use self::child::{Running, become_command};
 pub(crate) use self::command_line::CommandLine;
-pub(crate) use self::output::{Line, Output, print};
+pub(crate) use self::output::print;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,12 @@ use divvy::Partition;
 use divvy::manager::{Grant, HookError};
 use tokio::sync::mpsc;
 
+use self::output::{Line, Output};
 use crate::args::ExecArgs;
 use crate::failure::Failure;
+
+/// What commands write, to be printed; nothing where it goes to files.
+pub(crate) type Lines = Option<mpsc::Receiver<Line>>;
 
 /// Runs commands.
 #[derive(Debug)]
@@ -29,10 +33,7 @@ pub(crate) struct Children {
 
 impl Children {
     /// What was asked for, and what has to be printed of the commands' output.
-    pub(crate) fn new(
-        exec: &str,
-        args: &ExecArgs,
-    ) -> Result<(Self, Option<mpsc::Receiver<Line>>), Failure> {
+    pub(crate) fn new(exec: &str, args: &ExecArgs) -> Result<(Self, Lines), Failure> {
         let command = Arc::new(CommandLine::parse("exec", exec)?);
         let (output, lines) = Output::new(args.output_dir.as_deref())?;
         let children = Self {

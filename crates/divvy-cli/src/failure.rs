@@ -93,7 +93,7 @@ fn told(error: &anyhow::Error) -> String {
 }
 
 /// What the system says, without the number that it has for it.
-fn plain(error: &io::Error) -> String {
+pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     let number = error
         .raw_os_error()

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use divvy::Partition;
 use divvy::manager::{Grant, HookError};
-use tokio::sync::mpsc;
 
 use crate::args::{ExecArgs, WebhookArgs};
-use crate::exec::{Children, Line, Running};
+use crate::exec::{Children, Lines, Running};
 use crate::failure::Failure;
 use crate::webhook::{Deadlines, Hooked, Webhook};
 
@@ -36,7 +35,7 @@ impl Doing {
         webhook: &WebhookArgs,
         cluster: &str,
         deadlines: Deadlines,
-    ) -> Result<Option<(Self, Option<mpsc::Receiver<Line>>)>, Failure> {
+    ) -> Result<Option<(Self, Lines)>, Failure> {
         if let Some(command) = &exec.exec {
             let (children, lines) = Children::new(command, exec)?;
             return Ok(Some((Self::Commands(children), lines)));

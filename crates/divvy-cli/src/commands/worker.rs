@@ -122,7 +122,7 @@ impl Life {
         args: &WorkerArgs,
         runtime: &Runtime,
         lines: mpsc::Sender<Value>,
-    ) -> Result<(Self, Option<mpsc::Receiver<exec::Line>>), Failure> {
+    ) -> Result<(Self, exec::Lines), Failure> {
         let settings = settings(args)?;
         let how = how(args, &settings)?;
         let origin = Origin::of(args, &settings)?;

@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::Child;
 use tokio::sync::mpsc;
 
+use super::Lines;
 use crate::failure::Failure;
 
 /// Longest line; what is longer is told in several.
@@ -34,9 +35,7 @@ pub(crate) struct Line {
 
 impl Output {
     /// Where commands write to, and what has to be printed of that.
-    pub(crate) fn new(
-        directory: Option<&Path>,
-    ) -> Result<(Self, Option<mpsc::Receiver<Line>>), Failure> {
+    pub(crate) fn new(directory: Option<&Path>) -> Result<(Self, Lines), Failure> {
         if let Some(directory) = directory {
             let made = std::fs::create_dir_all(directory);
             let named = || format!("--output-dir {}", directory.display());
@@ -71,7 +70,7 @@ impl Output {
 }
 
 /// Prints lines until nobody writes any more.
-pub(crate) fn print(lines: Option<mpsc::Receiver<Line>>, out: &mut dyn Write) {
+pub(crate) fn print(lines: Lines, out: &mut dyn Write) {
     let Some(mut lines) = lines else { return };
     while let Some(line) = lines.blocking_recv() {
         // Who reads no more has what it wanted; the commands go on.

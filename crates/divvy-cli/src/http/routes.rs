@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -75,7 +76,13 @@ async fn owned(State(member): Member) -> Response {
     answer(StatusCode::OK, member.owned())
 }
 
-async fn explain(State(member): Member, Path(partition): Path<String>) -> Response {
+async fn explain(
+    State(member): Member,
+    partition: Result<Path<String>, PathRejection>,
+) -> Response {
+    let Ok(Path(partition)) = partition else {
+        return refusal(StatusCode::BAD_REQUEST, "the partition is not UTF-8");
+    };
     match member.explain(&partition).await {
         Ok(Some(explanation)) => answer(StatusCode::OK, explanation),
         Ok(None) => refusal(StatusCode::NOT_FOUND, "there is no such partition"),

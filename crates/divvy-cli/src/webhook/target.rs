@@ -18,7 +18,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::signature::HEADER;
-use crate::failure::Failure;
+use crate::failure::{Failure, plain};
 
 /// Largest head of an answer, in bytes.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -91,7 +91,7 @@ impl Target {
         let address = (self.host.as_str(), self.port);
         let stream = match TcpStream::connect(address).await {
             Ok(stream) => stream,
-            Err(error) => return Answered::Unheard(error.to_string()),
+            Err(error) => return Answered::Unheard(plain(&error)),
         };
         match &self.tls {
             None => self.post_over(stream, body, signature).await,
