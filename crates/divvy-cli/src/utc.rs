@@ -39,7 +39,10 @@ pub(crate) fn rough(span: Duration) -> String {
 
 /// Year, month and day of a day since 1970-01-01.
 fn date(days: u64) -> (u64, u64, u64) {
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let is_leap = |year: u64| {
+        let is_fourth = year.is_multiple_of(4) && !year.is_multiple_of(100);
+        is_fourth || year.is_multiple_of(400)
+    };
     let (mut year, mut left) = (1970, days);
     loop {
         let length = if is_leap(year) { 366 } else { 365 };

@@ -425,7 +425,7 @@ mod tests {
                 alarm: 0,
                 unable: Vec::new(),
             };
-            let revision = Revision::new(u64::from(beat)).unwrap();
+            let revision = Revision::new(beat).unwrap();
             history.wrote(Write {
                 by: 0,
                 sent: at(sent),

@@ -24,11 +24,11 @@ fn wish(dice: &mut Dice, profile: &mut LeaseProfile) {
     }
     let span = profile.faults_until.since(TrueTime::ZERO);
     for _ in 0..dice.between(1, 4) {
-        let number = dice.below(64) as usize;
+        let number = dice.below(64);
         let kind = match dice.below(7) {
             0 | 1 => LeaseFaultKind::Cordon(number),
             2 | 3 => LeaseFaultKind::Drain(number),
-            4 | 5 => LeaseFaultKind::Pin(dice.below(1024) as usize, number),
+            4 | 5 => LeaseFaultKind::Pin(dice.below(1024), number),
             _ => LeaseFaultKind::GarbleWishes,
         };
         let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);

@@ -7,7 +7,8 @@ use std::time::Duration;
 use divvy_core::Moment;
 use divvy_core::lease::{Operation, Reply};
 use divvy_core::store::{
-    Acquired, Incarnation, LeaseNotice, LeaseTable, SessionStart, StoreTime, Tenure, WorkerId,
+    Acquired, Incarnation, LeaseNotice, LeaseTable, Nonce, SessionStart, StoreTime, Tenure,
+    WorkerId, WorkerInfo,
 };
 
 use crate::clock::MemberClock;
@@ -123,15 +124,9 @@ impl Store {
                 heartbeat_ttl,
                 session_ttl,
             } => {
-                let info = info
-                    .to_json()
-                    .expect("members describe themselves in bounds");
-                let is_new = table.words_of(time, worker) != Some(info.as_str());
                 let spans = (*heartbeat_ttl, *session_ttl);
-                let tenure = table.beat(time, worker, *session, &info, spans);
-                if is_new && tenure == Tenure::Current {
-                    notices.push(LeaseNotice::Members);
-                }
+                let (tenure, is_news) = beaten(table, time, worker, *session, info, spans);
+                notices.extend(is_news.then_some(LeaseNotice::Members));
                 Reply::Beaten(tenure)
             }
             Operation::Leave { session } => {
@@ -196,8 +191,26 @@ impl Store {
         spans: (Duration, Duration),
     ) -> bool {
         let time = self.time(at);
-        let session = divvy_core::store::Nonce::new(u128::from(at.nanos()));
+        let session = Nonce::new(u128::from(at.nanos()));
         self.table.open_session(time, worker, session, spans.1) == SessionStart::Opened
             && self.table.beat(time, worker, session, words, spans) == Tenure::Current
     }
+}
+
+/// A heartbeat: whether it was of the current session, and whether it tells
+/// the others something.
+fn beaten(
+    table: &mut LeaseTable,
+    time: StoreTime,
+    worker: &WorkerId,
+    session: Nonce,
+    info: &WorkerInfo,
+    spans: (Duration, Duration),
+) -> (Tenure, bool) {
+    let info = info
+        .to_json()
+        .expect("members describe themselves in bounds");
+    let is_new = table.words_of(time, worker) != Some(info.as_str());
+    let tenure = table.beat(time, worker, session, &info, spans);
+    (tenure, is_new && tenure == Tenure::Current)
 }

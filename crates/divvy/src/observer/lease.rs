@@ -123,7 +123,8 @@ async fn groups(
         let Some(json) = document.json else { continue };
         match Group::from_json(&name, &json) {
             Ok(group) => {
-                sizes.entry(name.clone()).or_insert(group.partitions());
+                let size = group.partitions();
+                sizes.entry(name.clone()).or_insert(size);
                 limits.extend(group.max_per_worker().map(|most| (name, most)));
             }
             Err(error) => problems.push(format!("workload '{name}' cannot be read: {error}")),

@@ -71,24 +71,14 @@ fn load(url: &StoreUrl, store: &StoreSettings, count: &Arc<AtomicUsize>) -> Join
     writing
 }
 
-/// Three servers hold the bucket, which three workers make at once, and the one
-/// that leads it is killed under load. Writes stall for seconds; then leases are
-/// renewed, and no work was interrupted.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn with_calm_the_loss_of_the_leader_of_a_replicated_bucket_interrupts_nothing() {
-    let mut cluster = NatsCluster::start(NatsVersion::Newest, 3).await;
-    let partitions = Partitions::shards([("p", 30)]).unwrap();
-    let record = Record::default();
-    let mut heard = Vec::new();
-    let store = StoreSettings {
-        cluster: "tests".to_owned(),
-        connect_timeout: Duration::from_secs(60),
-        operation_timeout: Duration::from_secs(5),
-        replicas: 3,
-        ..StoreSettings::default()
-    };
-    let url: StoreUrl = cluster.url().parse().unwrap();
-    let mut managers = Vec::new();
+/// Three managers that start at once, and what they say.
+async fn started(
+    url: &StoreUrl,
+    store: &StoreSettings,
+    partitions: &Partitions,
+    record: &Record,
+) -> (Vec<Manager>, Vec<mpsc::Receiver<ManagerEvent>>) {
+    let (mut managers, mut heard) = (Vec::new(), Vec::new());
     for number in 0..3 {
         let mut settings = Settings {
             instance: Some(format!("host-{number}")),
@@ -113,6 +103,26 @@ async fn with_calm_the_loss_of_the_leader_of_a_replicated_bucket_interrupts_noth
     for manager in managers {
         started.push(manager.await.unwrap().unwrap());
     }
+    (started, heard)
+}
+
+/// Three servers hold the bucket, which three workers make at once, and the one
+/// that leads it is killed under load. Writes stall for seconds; then leases are
+/// renewed, and no work was interrupted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_calm_the_loss_of_the_leader_of_a_replicated_bucket_interrupts_nothing() {
+    let mut cluster = NatsCluster::start(NatsVersion::Newest, 3).await;
+    let partitions = Partitions::shards([("p", 30)]).unwrap();
+    let record = Record::default();
+    let store = StoreSettings {
+        cluster: "tests".to_owned(),
+        connect_timeout: Duration::from_secs(60),
+        operation_timeout: Duration::from_secs(5),
+        replicas: 3,
+        ..StoreSettings::default()
+    };
+    let url: StoreUrl = cluster.url().parse().unwrap();
+    let (started, heard) = started(&url, &store, &partitions, &record).await;
     let owned = || {
         let counts = started
             .iter()

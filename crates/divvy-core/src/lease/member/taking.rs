@@ -334,7 +334,7 @@ impl Member {
         }
         let is_wanted = unit.group.is_some();
         self.report(Report::Acquired {
-            key: key.clone(),
+            key,
             token,
             desired,
         });

@@ -89,9 +89,19 @@ pub async fn leases(subject: &dyn LeaseSubject, options: &Options) -> Result<Rep
         }
         cancellations::{a_cancelled_acquisition_happens_whole_or_never}
     );
+    interrupted(&mut report, subject, options).await?;
+    Ok(report)
+}
+
+/// The cases that interrupt the store, where that is offered.
+async fn interrupted(
+    report: &mut Report,
+    subject: &dyn LeaseSubject,
+    options: &Options,
+) -> Result<(), Failure> {
     if subject.interruption().is_none() {
         report.not_offered.extend(interruptions::NAMES);
-        return Ok(report);
+        return Ok(());
     }
     cases!(report, subject, options:
         interruptions::{
@@ -100,7 +110,7 @@ pub async fn leases(subject: &dyn LeaseSubject, options: &Options) -> Result<Rep
             acknowledged_leases_survive_an_interruption,
         }
     );
-    Ok(report)
+    Ok(())
 }
 
 /// Lease `number` of a group that is this run's own.
