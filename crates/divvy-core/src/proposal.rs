@@ -4,12 +4,17 @@ mod document;
 
 pub use document::PlanDocument;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::assignment::Assignment;
 use crate::error::Error;
+use crate::explain::Explanation;
+use crate::moves::{CONSIDERED_MAX, Considered};
 use crate::partition::Partitions;
 use crate::plan::{Cause, Certificate, GONE, NONE, Plan, Problem, Reason, Slot, Weights};
+use crate::strategy::Strategy;
 use crate::worker::Workers;
 
 /// An assignment together with the account of how it came about: every change
@@ -38,6 +43,9 @@ pub struct Proposal {
     pub changes: Vec<Change>,
     /// How good it is.
     pub certificate: Certificate,
+    /// The first in rank for some of the changed partitions, where somebody
+    /// has asked for that: see [`Proposal::explained`].
+    pub considered: BTreeMap<String, Vec<Considered>>,
 }
 
 /// A partition that would get another owner, and why.
@@ -63,6 +71,25 @@ pub struct Rejected {
     pub worker: String,
     /// Why it was passed over.
     pub reason: Reason,
+}
+
+/// The first of a ranking, and who got the partition.
+fn considered(change: &Change, explanation: &Explanation) -> Vec<Considered> {
+    let ranked = explanation.ranking.iter().enumerate();
+    let told =
+        ranked.filter(|(place, ranked)| *place < CONSIDERED_MAX || ranked.worker == change.to);
+    let told = told.map(|(_, ranked)| {
+        let passed_over = change.rejected.as_ref();
+        let passed_over = passed_over.filter(|rejected| rejected.worker == ranked.worker);
+        let rejected = passed_over.map(|rejected| rejected.reason.to_string());
+        let rejected = rejected.or_else(|| ranked.veto.map(|veto| veto.to_string()));
+        Considered {
+            worker: ranked.worker.clone(),
+            score: ranked.score,
+            rejected: rejected.filter(|_| ranked.worker != change.to),
+        }
+    });
+    told.collect()
 }
 
 /// Names turned into the planner's indices.
@@ -156,11 +183,34 @@ impl Interned {
             assignment: Assignment::new(workers, partitions, plan.owners)?,
             changes,
             certificate: plan.certificate,
+            considered: BTreeMap::new(),
         })
     }
 }
 
 impl Proposal {
+    /// Adds what a strategy says of the first changes, for people: how workers
+    /// rank for them and why the first did not get them. `goes_on` is asked
+    /// before each, because a strategy may take as long for one as for all.
+    pub fn explained(
+        mut self,
+        strategy: &dyn Strategy,
+        previous: Option<&Assignment>,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Self {
+        let (workers, partitions) = (self.assignment.workers(), self.assignment.partitions());
+        for change in &self.changes {
+            if !goes_on() {
+                break;
+            }
+            let explained = strategy.explain(&change.partition, workers, partitions, previous);
+            let Ok(explanation) = explained else { break };
+            let considered = considered(change, &explanation);
+            self.considered.insert(change.partition.clone(), considered);
+        }
+        self
+    }
+
     /// The account of an assignment that was made without looking at the
     /// previous one.
     pub(crate) fn of(assignment: Assignment, previous: Option<&Assignment>) -> Result<Self, Error> {

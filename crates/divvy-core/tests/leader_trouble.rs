@@ -254,6 +254,64 @@ fn a_part_of_the_root_that_somebody_deleted_is_told_of() {
     assert!(told[0].starts_with("the root names c."), "{told:?}");
 }
 
+/// What the log says of moves to other workers since it had this many entries.
+fn causes_since(cluster: &Cluster, count: usize) -> Vec<String> {
+    let log = cluster.table.get(&key("moves")).unwrap();
+    let moves = MoveEntry::decode_log(&log.value).unwrap();
+    let mut causes: Vec<String> = moves.into_iter().skip(count).map(|m| m.cause).collect();
+    causes.dedup();
+    causes
+}
+
+fn logged(cluster: &Cluster) -> usize {
+    let log = cluster.table.get(&key("moves")).unwrap();
+    MoveEntry::decode_log(&log.value).unwrap().len()
+}
+
+#[test]
+fn the_log_of_moves_names_what_made_them() {
+    let id =
+        |cluster: &Cluster, node: usize| cluster.nodes[node].member.worker_id().unwrap().to_owned();
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let follower = (cluster.leader().unwrap() + 1) % 3;
+
+    let before = logged(&cluster);
+    let mut control = Control::default();
+    control.drained.insert(id(&cluster, follower));
+    cluster.write(&key("ctl"), &control.encode());
+    cluster.run(Duration::from_secs(2));
+    let drained = causes_since(&cluster, before);
+    assert_eq!(drained, ["an operator drained its worker"]);
+
+    let before = logged(&cluster);
+    cluster.write(&key("ctl"), &Control::default().encode());
+    cluster.run(Duration::from_secs(2));
+    assert_eq!(cluster.counts(), [4, 4, 4]);
+    let balanced = causes_since(&cluster, before);
+    assert!(
+        !balanced.is_empty() && balanced.iter().all(|cause| cause.contains("the band")),
+        "{balanced:?}"
+    );
+
+    let before = logged(&cluster);
+    let pinned = cluster.nodes[follower].runs.keys().next().unwrap().clone();
+    let mut control = Control::default();
+    let to = id(&cluster, (follower + 1) % 3);
+    control.pinned.insert(pinned, to);
+    cluster.write(&key("ctl"), &control.encode());
+    cluster.run(Duration::from_millis(300));
+    let causes = causes_since(&cluster, before);
+    assert!(
+        causes.contains(&"an operator pinned it elsewhere".to_owned()),
+        "{causes:?}"
+    );
+
+    let before = logged(&cluster);
+    cluster.tell(follower, Event::Stop(Shutdown::Leave));
+    cluster.run(Duration::from_secs(1));
+    assert_eq!(causes_since(&cluster, before)[0], "its worker left");
+}
+
 #[test]
 fn the_log_of_moves_tells_who_got_what_and_why() {
     let mut cluster = Cluster::settled(fast(), 3, 12);
@@ -268,7 +326,10 @@ fn the_log_of_moves_tells_who_got_what_and_why() {
         last.iter()
             .all(|entry| entry.from.as_deref() == Some(&*crashed))
     );
-    assert!(last.iter().all(|entry| !entry.cause.is_empty()), "{last:?}");
+    assert!(
+        last.iter().all(|entry| entry.cause == "its worker crashed"),
+        "{last:?}"
+    );
 }
 
 /// Fails in the way that is asked for once there are three workers.

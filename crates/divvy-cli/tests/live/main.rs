@@ -120,13 +120,22 @@ fn a_pinned_partition_moves_and_why_says_so() {
         for part in [&format!("pinned to {other}"), "Its last moves", &before] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
-        if !fleet.kind.is_led() {
-            assert!(text.contains("an operator pinned it here"), "{text}");
-            assert!(text.contains("How workers rank for it now"), "{text}");
+        match fleet.kind.is_led() {
+            true => assert!(text.contains("an operator pinned it elsewhere"), "{text}"),
+            false => {
+                assert!(text.contains("an operator pinned it here"), "{text}");
+                assert!(text.contains("How workers rank for it now"), "{text}");
+            }
         }
         let moves = fleet.json("why demo:3 --json");
         let newest = &moves["moves"][0];
         assert_eq!(newest["to"], **other, "{moves}");
+        let told = moves["moves"].as_array().unwrap();
+        let first = told.last().unwrap()["considered"].as_array().unwrap();
+        assert!(
+            first.iter().any(|worker| worker["score"].is_f64()),
+            "{moves}"
+        );
         let text = fleet.done("unpin demo:3");
         assert!(text.contains("no longer pinned"), "{text}");
         assert!(fleet.done("unpin demo:3").contains("is not pinned"));

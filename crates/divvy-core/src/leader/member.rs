@@ -39,6 +39,7 @@ mod sessions;
 mod sketch;
 mod source;
 mod timers;
+mod trigger;
 mod wishes;
 mod work;
 

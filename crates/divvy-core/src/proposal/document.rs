@@ -51,6 +51,7 @@ impl PlanDocument {
             assignment,
             changes,
             certificate,
+            considered: _,
         } = proposal;
         let total: u64 = assignment.partitions().loads().sum();
         let part = |some: f64, all: f64| if all == 0.0 { 0.0 } else { some / all };

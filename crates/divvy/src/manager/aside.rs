@@ -16,6 +16,11 @@ const QUICK: Duration = Duration::from_millis(50);
 /// After so long without an answer, that is a failure to be told.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How many of its changes it is asked to explain, for the log of moves, and
+/// how long that may take.
+const EXPLAINED_MAX: usize = 32;
+const EXPLAINING: Duration = Duration::from_millis(10);
+
 /// What a strategy is asked.
 #[derive(Debug, Clone, PartialEq)]
 struct Question {
@@ -163,7 +168,14 @@ fn calculate(strategy: &dyn Strategy, question: &Question) -> Answer {
         partitions,
         previous,
     } = question;
-    let propose = || strategy.propose(workers, partitions, previous.as_ref());
+    let propose = || {
+        let proposal = strategy.propose(workers, partitions, previous.as_ref())?;
+        let (begun, mut left) = (Instant::now(), EXPLAINED_MAX);
+        Ok(proposal.explained(strategy, previous.as_ref(), || {
+            left = left.saturating_sub(1);
+            left > 0 && begun.elapsed() < EXPLAINING
+        }))
+    };
     catch_unwind(AssertUnwindSafe(propose)).unwrap_or_else(|panic| {
         Err(Error::Strategy {
             strategy: strategy.name().to_owned(),

@@ -192,6 +192,7 @@ impl Member {
         for (partition, to) in changes.destined {
             leading.destined.insert(partition, to);
         }
+        leading.triggers.extend(changes.triggers);
         leading.weigh_base(now);
         self.find_garbage();
         self.root_is_newest(seen, changes.prolongs);

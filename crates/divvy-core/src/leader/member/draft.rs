@@ -11,6 +11,7 @@ use super::placement::{Answer, Question, Refusal};
 use super::sessions::SessionTable;
 use super::sketch::{Sketch, Standing};
 use super::timers::Timer;
+use super::trigger::Trigger;
 use crate::leader::action::{Handover, Report};
 use crate::leader::codec::Committed;
 use crate::leader::defect::Defect;
@@ -18,7 +19,7 @@ use crate::leader::record::{
     Holding, Life, Lifecycle, Root, SessionEntry, VERSION_NUMBER_MAX, Version,
 };
 use crate::leader::settings::LeaderSettings;
-use crate::moves::{Considered, MOVES_MAX, MoveEntry};
+use crate::moves::{MOVES_MAX, MoveEntry};
 use crate::store::{Expected, Key, Token};
 
 /// A root that is to be written.
@@ -41,6 +42,8 @@ pub(super) struct Changes {
     pub(super) handovers: BTreeMap<(Handover, Duration), u64>,
     /// Where what is asked back shall go: partition and worker.
     pub(super) destined: Vec<(Box<str>, Box<str>)>,
+    /// Why partitions are asked back.
+    pub(super) triggers: Vec<(Box<str>, Trigger)>,
     /// Moves for balance were considered, and perhaps made.
     pub(super) considered: bool,
     /// Something that nobody had planned was placed, with whomever that suited
@@ -154,10 +157,12 @@ impl Member {
             if let Some(pin) = pinned.filter(|pin| *pin != place) {
                 let to = sketch.roster.candidates[pin].id.clone();
                 changes.destined.push((partition.into(), to));
+                changes.note_pinned(partition);
                 sketch.revoke(index);
             } else if !sketch.roster.candidates[place].may_keep
                 || self.is_unstartable(sketch, place, partition)
             {
+                self.note_unfit(sketch, changes, partition, place);
                 sketch.revoke(index);
             }
         }
@@ -309,6 +314,7 @@ impl Member {
                 sketch.grants.push((index, to));
                 continue;
             }
+            changes.note_moved(&partition, answer);
             changes
                 .destined
                 .push((partition, sketch.roster.candidates[to].id.clone()));
@@ -338,33 +344,20 @@ impl Member {
             let place = sketch.roster.place_of(id);
             place.is_some_and(|place| sketch.roster.candidates[place].is_unable(partition))
         };
-        let cause = match answer.causes.get(partition) {
-            _ if from.as_ref() == Some(&to) => "its worker came back".into(),
-            _ if from.as_ref().is_some_and(|from| is_unable(from)) => {
-                "its worker could not start it".into()
-            }
-            Some((cause, _)) => cause.to_string(),
-            None if session.is_some() => "it was asked back".into(),
-            None => "it had no owner".into(),
+        let holder = session.map(|session| &before.root.sessions[session as usize]);
+        let (trigger, considered) = self.trigger(partition, holder, answer);
+        let cause = match &from {
+            Some(from) if *from == to => "its worker came back".to_owned(),
+            Some(from) if is_unable(from) => "its worker could not start it".to_owned(),
+            _ => trigger,
         };
         *changes.causes.entry(cause.as_str().into()).or_default() += 1;
-        let holder = session.map(|session| &before.root.sessions[session as usize]);
         if let Some(handover) = holder.and_then(|holder| self.handover(partition, holder)) {
             *changes.handovers.entry(handover).or_default() += 1;
         }
         if changes.moves.len() == MOVES_MAX {
             return;
         }
-        let rejected = answer.causes.get(partition);
-        let rejected = rejected.and_then(|(_, rejected)| rejected.as_ref());
-        let considered = rejected
-            .map(|rejected| Considered {
-                worker: rejected.worker.clone(),
-                score: None,
-                rejected: Some(rejected.reason.to_string()),
-            })
-            .into_iter()
-            .collect();
         changes.moves.push(MoveEntry {
             partition: partition.into(),
             from: from.map(Into::into),
@@ -378,7 +371,11 @@ impl Member {
     }
 
     /// How a partition left its last holder, and how long ago that began.
-    fn handover(&self, partition: &str, holder: &SessionEntry) -> Option<(Handover, Duration)> {
+    pub(super) fn handover(
+        &self,
+        partition: &str,
+        holder: &SessionEntry,
+    ) -> Option<(Handover, Duration)> {
         let now = self.clock.now;
         if let Some(since) = self.leading.as_ref()?.asked_back.get(partition) {
             return Some((Handover::AskedBack, now.since(*since)));

@@ -12,6 +12,7 @@ use super::policy::Policy;
 use super::root_view::SeenRoot;
 use super::source::Source;
 use super::timers::Timer;
+use super::trigger::Trigger;
 use crate::control::Control;
 use crate::leader::move_log::MoveLog;
 use crate::leader::record::{Holding, SessionId, Version};
@@ -94,6 +95,8 @@ pub(super) struct Leading {
     pub(super) fencing: BTreeSet<Key>,
     /// Where partitions that are being moved shall go.
     pub(super) destined: BTreeMap<Box<str>, Box<str>>,
+    /// Why partitions were asked back.
+    pub(super) triggers: BTreeMap<Box<str>, Trigger>,
     /// Since when partitions that were asked back are, as far as this leader
     /// knows.
     pub(super) asked_back: BTreeMap<Box<str>, Moment>,
@@ -134,6 +137,7 @@ impl Leading {
             awaits_words: false,
             fencing: BTreeSet::new(),
             destined: BTreeMap::new(),
+            triggers: BTreeMap::new(),
             asked_back: BTreeMap::new(),
             refreshes: BTreeMap::new(),
             policy: Policy::new(now),
@@ -162,10 +166,14 @@ impl Leading {
             let since = before.get(partition.as_str()).copied().unwrap_or(now);
             self.asked_back.insert(partition.as_str().into(), since);
         }
-        self.destined.retain(|partition, _| {
+        let is_on_its_way = |partition: &str| {
             let index = committed.partitions.index_of(partition);
             index.is_some_and(|index| !matches!(root.holdings[index], Holding::Held { .. }))
-        });
+        };
+        self.destined
+            .retain(|partition, _| is_on_its_way(partition));
+        self.triggers
+            .retain(|partition, _| is_on_its_way(partition));
     }
 
     pub(super) fn base_root(&self) -> Option<&SeenRoot> {

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::roster::Roster;
 use crate::assignment::Assignment;
 use crate::error::Error;
+use crate::moves::Considered;
 use crate::partition::{Partition, Partitions};
 use crate::plan::Cause;
 use crate::proposal::Rejected;
@@ -32,6 +33,8 @@ pub(super) struct Answer {
     pub(super) targets: Vec<Option<usize>>,
     /// Why those move that do.
     pub(super) causes: BTreeMap<String, (Cause, Option<Rejected>)>,
+    /// How workers rank for some of them.
+    pub(super) considered: BTreeMap<String, Vec<Considered>>,
 }
 
 impl Answer {
@@ -125,6 +128,7 @@ impl Question<'_> {
             causes: changes
                 .map(|change| (change.partition, (change.cause, change.rejected)))
                 .collect(),
+            considered: proposal.considered,
         }))
     }
 
