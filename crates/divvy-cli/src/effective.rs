@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use divvy::manager::parse_span;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::commands::worker::read_limited;
 use crate::failure::Failure;
 
 /// Words that YAML takes for something else than text.
@@ -28,8 +30,24 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Those of a file and a preset that were named.
-    pub(crate) fn new(file: Option<(&Path, &str)>, preset: Option<String>) -> Self {
+    /// Those of a file and a preset that were named, the file being read.
+    pub(crate) fn read(config: Option<&Path>, preset: Option<&str>) -> Result<Self, Failure> {
+        let preset = preset.map(str::to_owned);
+        let Some(path) = config else {
+            return Ok(Self::new(None, preset));
+        };
+        let text = read_limited(path, "--config")?;
+        Ok(Self::new(Some((path, &text)), preset))
+    }
+
+    /// What `--grace` has raised, of the deadline of stops and the time for
+    /// shutting down as they were before it and are now.
+    pub(crate) fn raised(&mut self, before: [Duration; 2], now: [Duration; 2]) {
+        self.flag("stop_deadline", "--grace", before[0] != now[0]);
+        self.flag("shutdown_timeout", "--grace", before[1] != now[1]);
+    }
+
+    fn new(file: Option<(&Path, &str)>, preset: Option<String>) -> Self {
         let file = file.map(|(path, text)| {
             let name = path.file_name().unwrap_or(path.as_os_str());
             // Read before, by whoever knows its fields.

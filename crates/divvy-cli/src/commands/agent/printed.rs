@@ -6,20 +6,15 @@ use divvy::controller::ControllerSettings;
 
 use super::{preset, read_config, settings};
 use crate::args::{AgentArgs, AgentPreset};
-use crate::commands::worker::{cluster_from, read_limited, store_shown};
+use crate::commands::worker::{cluster_from, store_shown};
 use crate::effective::Origins;
 use crate::failure::Failure;
 
 /// Prints what is in force; nothing is begun.
 pub(super) fn print(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let settings = settings(args)?;
-    let text = match &args.config {
-        Some(path) => Some((path.as_path(), read_limited(path, "--config")?)),
-        None => None,
-    };
-    let typed = args.preset.map(|preset| preset.name().to_owned());
-    let file = text.as_ref().map(|(path, text)| (*path, text.as_str()));
-    let mut origins = Origins::new(file, typed);
+    let typed = args.preset.map(|preset| preset.name());
+    let mut origins = Origins::read(args.config.as_deref(), typed)?;
     origins.flag("worker", "--node", args.node.is_some());
     origins.flag("weight", "--weight", args.weight.is_some());
     let is_dynamic = args.workloads.as_deref() == Some("dynamic");
@@ -30,11 +25,11 @@ pub(super) fn print(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure
         Some(path) => read_config(path)?,
         None => preset(args.preset),
     };
-    let (before, after) = (&unraised.lease, &settings.lease);
-    let is_raised = before.stop_deadline != after.stop_deadline;
-    origins.flag("stop_deadline", "--grace", is_raised);
-    let is_raised = before.shutdown_timeout != after.shutdown_timeout;
-    origins.flag("shutdown_timeout", "--grace", is_raised);
+    let (before, now) = (&unraised.lease, &settings.lease);
+    origins.raised(
+        [before.stop_deadline, before.shutdown_timeout],
+        [now.stop_deadline, now.shutdown_timeout],
+    );
     let by_preset = preset(match origins.preset() {
         Some("fast") => Some(AgentPreset::Fast),
         Some("rendezgo") => Some(AgentPreset::Rendezgo),

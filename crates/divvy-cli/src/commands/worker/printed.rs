@@ -4,7 +4,7 @@ use std::io::Write;
 
 use divvy::manager::Settings;
 
-use super::{cluster_from, preset, read_config, read_limited, settings, store_shown};
+use super::{cluster_from, preset, read_config, settings, store_shown};
 use crate::args::{Preset, WorkerArgs};
 use crate::effective::Origins;
 use crate::failure::Failure;
@@ -12,24 +12,19 @@ use crate::failure::Failure;
 /// Prints what is in force; nothing is begun.
 pub(super) fn print(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let settings = settings(args)?;
-    let text = match &args.config {
-        Some(path) => Some((path.as_path(), read_limited(path, "--config")?)),
-        None => None,
-    };
-    let typed = args.preset.map(|preset| preset.name().to_owned());
-    let file = text.as_ref().map(|(path, text)| (*path, text.as_str()));
-    let mut origins = Origins::new(file, typed);
+    let typed = args.preset.map(|preset| preset.name());
+    let mut origins = Origins::read(args.config.as_deref(), typed)?;
     origins.flag("instance", "--instance", args.instance.is_some());
     origins.flag("strategy", "--strategy", args.strategy.is_some());
     let unraised = match &args.config {
         Some(path) => read_config(path)?,
         None => preset(args.preset),
     };
-    let (before, after) = (&unraised.leader, &settings.leader);
-    let is_raised = before.stop_deadline != after.stop_deadline;
-    origins.flag("stop_deadline", "--grace", is_raised);
-    let is_raised = before.shutdown_timeout != after.shutdown_timeout;
-    origins.flag("shutdown_timeout", "--grace", is_raised);
+    let (before, now) = (&unraised.leader, &settings.leader);
+    origins.raised(
+        [before.stop_deadline, before.shutdown_timeout],
+        [now.stop_deadline, now.shutdown_timeout],
+    );
     let by_preset = preset(match origins.preset() {
         Some("fast") => Some(Preset::Fast),
         Some("calm") => Some(Preset::Calm),
