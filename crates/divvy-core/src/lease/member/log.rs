@@ -11,6 +11,9 @@ use crate::store::{MOVES_PER_CALL_MAX, Token};
 impl Member {
     /// Remembers that a unit was granted, as it was seen before.
     pub(super) fn log_taken(&mut self, unit: &Unit, token: Token) {
+        if self.is_log_full() {
+            return;
+        }
         let me = self.roster.me();
         let is_desired = unit.place.desired == Some(me);
         let from = match &unit.seen {
@@ -46,6 +49,9 @@ impl Member {
 
     /// Remembers that a unit is no longer this worker's.
     pub(super) fn log_ended(&mut self, tenure: &Tenure, reason: StopReason) {
+        if self.is_log_full() {
+            return;
+        }
         let unit = self.units.get(tenure.unit);
         let desired = unit.place.desired.filter(|_| unit.group.is_some());
         let desired = desired.map(|peer| &*self.roster.peers()[peer as usize].name);
@@ -80,10 +86,16 @@ impl Member {
         self.log(&entry);
     }
 
+    /// Whether as many wait as are written at once: of very many moves, the
+    /// rest is not worth its ranking.
+    const fn is_log_full(&self) -> bool {
+        self.unlogged.len() >= MOVES_PER_CALL_MAX
+    }
+
     fn log(&mut self, entry: &MoveEntry) {
         let line = entry.to_line();
         // Names can be long, and this is for people.
-        if line.len() <= MOVE_BYTES_MAX && self.unlogged.len() < MOVES_PER_CALL_MAX {
+        if line.len() <= MOVE_BYTES_MAX {
             self.unlogged.push(line);
         }
     }
