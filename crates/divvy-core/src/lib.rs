@@ -63,6 +63,7 @@ pub mod plan;
 mod proposal;
 mod random;
 mod simd;
+mod spelled;
 pub mod store;
 mod strategy;
 mod timers;
@@ -86,6 +87,7 @@ pub use partition::{
 };
 pub use plan::{Cause, Certificate, Reason};
 pub use proposal::{Change, PlanDocument, Proposal, Rejected};
+pub use spelled::Spelled;
 pub use strategy::{
     Balanced, CRUSTER_WEIGHT_MAX, ConsistentHash, EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MAX,
     EXTREME_THRESHOLD_MIN, FilteredRendezvous, LiveRendezvous, OVERLOAD_THRESHOLD_DEFAULT,

@@ -38,7 +38,8 @@ pub(crate) const SEPARATOR: char = ':';
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Partition {
     /// The segments joined by `:`. No segment holds one, so this is injective.
-    text: Box<str>,
+    /// Shared: sets, grants and what is shown of them are copied all the time.
+    text: Arc<str>,
     weight: i64,
 }
 
@@ -72,7 +73,7 @@ impl Partition {
             return Err(Invalid::new("partition key", "", "needs at least 1 segment").into());
         }
         Ok(Self {
-            text: text.into_boxed_str(),
+            text: text.into(),
             weight: 0,
         })
     }
@@ -95,6 +96,11 @@ impl Partition {
     /// The text form: segments joined by `:`.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The text form, for whoever keeps it.
+    pub(crate) fn shared_text(&self) -> Arc<str> {
+        Arc::clone(&self.text)
     }
 
     /// The key segments, outermost first.

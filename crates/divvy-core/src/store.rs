@@ -28,7 +28,7 @@ pub use lease::{
     Member, Nonce, SessionStart, Tenure, Token, WorkerId, WorkerInfo,
 };
 pub use lease_table::{LeaseTable, StoreTime};
-pub use move_log::{MOVES_PER_CALL_MAX, check_moves, with_moves};
+pub use move_log::{MOVE_LINES_MAX, MOVES_PER_CALL_MAX, check_moves, with_moves};
 
 use std::sync::Arc;
 

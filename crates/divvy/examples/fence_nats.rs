@@ -68,6 +68,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         "the value is {}",
         String::from_utf8_lossy(&found.value[8..])
     );
+    // This one was made up: a real order stays, and with it the token.
+    let _gone = bucket.delete(&key, found.revision).await?;
     Ok(())
 }
 

@@ -44,6 +44,7 @@ mod error;
 mod event;
 pub(crate) mod grant;
 mod hooks;
+mod labels;
 mod measured;
 pub(crate) mod metrics;
 mod operations;
@@ -56,6 +57,7 @@ mod startup;
 mod status;
 mod suspend;
 mod thread;
+mod turns;
 mod watcher;
 
 pub use builder::{ManagerBuilder, StoreChoice};
@@ -69,6 +71,7 @@ pub use error::{ManagerError, state_name};
 pub use event::{EventKind, ManagerEvent};
 pub use grant::Grant;
 pub use hooks::{HookError, Hooks, NoHooks};
+pub use labels::MetricLabels;
 pub use metrics::Metrics;
 pub use retry::Retry;
 pub use settings::{Settings, parse_span};
@@ -118,7 +121,9 @@ impl Manager {
     }
 
     /// Stops all work, says so to the others, and ends: within
-    /// `shutdown_timeout`, and with nothing left behind. Where hooks do not
+    /// `shutdown_timeout`, calls of hooks that only tell included, and with
+    /// nothing left behind. Only a store that cannot be interrupted in what it
+    /// does, as on a disk that hangs, may take a second more. Where hooks do not
     /// return within it, `overdue` decides; where the store is not reached,
     /// others wait for the lease to end, which is an error here.
     pub async fn stop(self, how: Shutdown) -> Result<(), ManagerError> {

@@ -11,8 +11,12 @@ mod fleet;
 #[path = "manager/recorder.rs"]
 mod recorder;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use divvy::manager::{Hooks, Manager, ManagerError, Overdue, Settings, Shutdown, StaticSource};
+use divvy::store::MemoryKeyValue;
 use divvy_testbed::until;
 
 use crate::bed::{Bed, SOON};
@@ -37,4 +41,39 @@ async fn a_hundred_thousand_are_shared_on_nats() {
     .await;
     assert_eq!(fleet.counts(), [50_000; 2]);
     fleet.end().await;
+}
+
+/// Remembers what went wrong.
+#[derive(Default)]
+struct Wrong(Mutex<Vec<String>>);
+
+#[async_trait]
+impl Hooks for Wrong {
+    async fn error(&self, error: &ManagerError) {
+        self.0.lock().unwrap().push(error.to_string());
+    }
+}
+
+/// However slow the machine is: a view that is made anew for every partition
+/// that stops would take many times as long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_owns_a_hundred_thousand_keeps_its_lease_and_stops_in_order() {
+    let mut settings = Settings::default();
+    settings.leader.expected_workers = Some(1);
+    settings.leader.heartbeat_ttl = Duration::from_secs(20);
+    settings.leader.leader_lease = Duration::from_secs(10);
+    settings.leader.shutdown_timeout = SOON * 2;
+    // The process that would be ended is the test's.
+    settings.leader.overdue = Overdue::Report;
+    let source = StaticSource::shards(["p"], 100_000).unwrap();
+    let wrong = Arc::new(Wrong::default());
+    let builder = Manager::builder(MemoryKeyValue::new(), source);
+    let builder = builder.settings(settings).hooks(Arc::clone(&wrong));
+    let manager = builder.start().await.unwrap();
+    until(SOON * 3, "all are owned", async || {
+        manager.current_assignment().partitions.len() == 100_000
+    })
+    .await;
+    manager.stop(Shutdown::Leave).await.unwrap();
+    assert_eq!(*wrong.0.lock().unwrap(), Vec::<String>::new());
 }

@@ -68,6 +68,11 @@ impl Hooks for Talk {
         tracing::info!("the application works");
         Ok(())
     }
+
+    async fn revoked(&self, _partition: &Partition) -> Result<(), HookError> {
+        tracing::info!("the application rests");
+        Ok(())
+    }
 }
 
 #[tokio::test]
@@ -110,4 +115,37 @@ async fn everything_is_logged_inside_of_the_manager_that_it_belongs_to() {
     })
     .await;
     manager.stop(Shutdown::Leave).await.unwrap();
+    let notes = notes.0.lock().unwrap();
+    for done in ["the application works", "the application rests"] {
+        let at = notes.iter().position(|line| line.contains(done)).unwrap();
+        let mut before = notes[..at].iter().rev();
+        let adopted = before.find(|line| line.contains("adopted an assignment"));
+        let version = version_of(adopted.expect("that is why"));
+        let told = version_of(notes[at].split("[hook").nth(1).unwrap());
+        assert_eq!(told, version, "{done}");
+    }
+}
+
+#[tokio::test]
+async fn an_option_that_is_corrected_is_told_once() {
+    let notes = Notes::default();
+    let listening = tracing_subscriber::registry().with(notes.clone());
+    let _guard = tracing::subscriber::set_default(listening);
+    let text = "preset: fast\nstrategy: {name: weighted-consistent-hash, virtual_nodes: 0}";
+    let settings = Settings::from_yaml(text).unwrap();
+    settings.check().unwrap();
+    let source = StaticSource::shards(["p"], 1).unwrap();
+    let builder = Manager::builder(MemoryKeyValue::new(), source).settings(settings);
+    let manager = builder.start().await.unwrap();
+    manager.stop(Shutdown::Leave).await.unwrap();
+    let notes = notes.0.lock().unwrap();
+    let told = notes.iter().filter(|line| line.contains("virtual nodes 0"));
+    assert_eq!(told.count(), 1);
+}
+
+/// The value of the field `version`.
+fn version_of(line: &str) -> &str {
+    let (_, value) = line.split_once("version=").expect("it has one");
+    let end = value.find([' ', ']']).unwrap_or(value.len());
+    value[..end].trim_matches('"')
 }

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 const RUST_LINES_MAX: usize = 600;
 const VAGUE_NAMES: [&str; 4] = ["util", "helper", "common", "misc"];
-const GUIDES: [&str; 4] = [
+const GUIDES: [&str; 5] = [
     "ARCHITECTURE.md",
     "protocol.md",
     "operating.md",
     "migrating.md",
+    "playground.md",
 ];
 
 fn root() -> PathBuf {

@@ -174,6 +174,12 @@ pub enum Report {
         /// until this root, and how many took just as long.
         handovers: Vec<(Handover, std::time::Duration, u64)>,
     },
+    /// The lease is about to end, and work stops: for so long no renewal was
+    /// acknowledged.
+    LeaseRunsOut(std::time::Duration),
+    /// A renewal was acknowledged after all, so long after the one before: work
+    /// goes on.
+    LeaseRegained(std::time::Duration),
     /// Something failed and will be tried again, or needs a person.
     Problem(Box<str>),
 }

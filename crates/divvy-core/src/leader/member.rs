@@ -149,6 +149,8 @@ pub struct Member {
     /// The lease is about to end.
     is_draining: bool,
     has_drained: bool,
+    /// While that was told: when the last renewal was sent that counts.
+    silent_since: Option<Moment>,
     deadline_told: Option<Moment>,
     /// When the last write was sent that the store acknowledged.
     last_acknowledged: Moment,
@@ -199,6 +201,7 @@ impl Member {
             ended_session: None,
             is_draining: false,
             has_drained: false,
+            silent_since: None,
             deadline_told: None,
             last_acknowledged: clock.now,
             work: Work::default(),
@@ -294,11 +297,24 @@ impl Member {
         self.deadline_told
     }
 
-    /// Partitions that have been started and have not finished stopping, with
-    /// the token that they were started with.
+    /// Partitions whose start hook was asked for and that have not finished
+    /// stopping, with the token that they were granted with: all in which
+    /// anything may run.
     pub fn running(&self) -> impl Iterator<Item = (&Partition, Token)> {
         let slots = self.work.iter();
         slots.filter_map(|slot| Some((&slot.partition, slot.phase.token()?)))
+    }
+
+    /// Partitions whose start hook has returned and whose stop hook has not,
+    /// with the token that they were started with.
+    pub fn started(&self) -> impl Iterator<Item = (&Partition, Token)> {
+        let slots = self.work.iter();
+        slots.filter_map(|slot| Some((&slot.partition, slot.phase.started_with()?)))
+    }
+
+    /// Whether nothing runs, starts or stops.
+    pub fn is_idle(&self) -> bool {
+        self.work.is_idle()
     }
 
     /// Who has the partition with this text, by the newest root that this
@@ -312,6 +328,14 @@ impl Member {
             Holding::Held { session, token } => Holder::Granted(worker(session), token),
             Holding::Revoking { session, .. } => Holder::AskedBack(worker(session)),
         })
+    }
+
+    /// How many partitions nobody owns, by the newest root; only whoever leads
+    /// knows.
+    pub fn unowned(&self) -> Option<usize> {
+        let newest = self.view.newest.as_ref().filter(|_| self.is_leader())?;
+        let holdings = newest.committed.root.holdings.iter();
+        Some(holdings.filter(|it| **it == Holding::None).count())
     }
 
     /// Whether an effect on the partition with this text would be allowed at

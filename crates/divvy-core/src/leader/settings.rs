@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::error::Invalid;
+use crate::spelled::Spelled;
 use crate::worker::WORKER_NAME_BYTES_MAX;
 
 /// How far a process's clock may run off from true time, in thousandths: 2 %.
@@ -194,8 +195,8 @@ impl LeaderSettings {
         self.check_lease()?;
         for (field, value) in self.timings() {
             if value > TIMING_MAX {
-                let rule = format!("must be at most {TIMING_MAX:?}");
-                return Err(Invalid::new(field, format!("{value:?}"), rule));
+                let rule = format!("must be at most {}", Spelled(TIMING_MAX));
+                return Err(Invalid::new(field, Spelled(value), rule));
             }
         }
         let (ms_1, ms_10) = (Duration::from_millis(1), Duration::from_millis(10));
@@ -212,13 +213,14 @@ impl LeaderSettings {
         ];
         for (field, value, least) in least {
             if value < least {
-                let rule = format!("must be at least {least:?}");
-                return Err(Invalid::new(field, format!("{value:?}"), rule));
+                let rule = format!("must be at least {}", Spelled(least));
+                return Err(Invalid::new(field, Spelled(value), rule));
             }
         }
         if self.shutdown_timeout < self.stop_deadline {
-            let rule = format!("must be at least stop_deadline, {:?}", self.stop_deadline);
-            let value = format!("{:?}", self.shutdown_timeout);
+            let least = Spelled(self.stop_deadline);
+            let rule = format!("must be at least stop_deadline, {least}");
+            let value = Spelled(self.shutdown_timeout);
             return Err(Invalid::new("shutdown_timeout", value, rule));
         }
         if !(1..=START_ATTEMPTS_MAX).contains(&self.start_attempts) {
@@ -226,9 +228,9 @@ impl LeaderSettings {
             return Err(Invalid::new("start_attempts", self.start_attempts, rule));
         }
         if self.start_backoff_max < self.heartbeat_interval {
-            let least = self.heartbeat_interval;
-            let rule = format!("must be at least heartbeat_interval, {least:?}");
-            let value = format!("{:?}", self.start_backoff_max);
+            let least = Spelled(self.heartbeat_interval);
+            let rule = format!("must be at least heartbeat_interval, {least}");
+            let value = Spelled(self.start_backoff_max);
             return Err(Invalid::new("start_backoff_max", value, rule));
         }
         check_ratio("restart_detection_ratio", self.restart_detection_ratio, 1.0)?;
@@ -246,13 +248,20 @@ impl LeaderSettings {
             let rule = format!("must be in {}..={last}", self.worker_id_min);
             return Err(Invalid::new("worker_id_max", self.worker_id_max, rule));
         }
-        Ok(())
+        let ids = self.worker_id_max - self.worker_id_min + 1;
+        match self.expected_workers {
+            Some(expected) if !(1..=ids).contains(&expected) => {
+                let rule = format!("must be in 1..={ids}, as many as there are ids");
+                Err(Invalid::new("expected_workers", expected, rule))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_lease(&self) -> Result<(), Invalid> {
         if self.heartbeat_ttl < LEASE_MIN {
-            let rule = format!("must be at least {LEASE_MIN:?}");
-            let value = format!("{:?}", self.heartbeat_ttl);
+            let rule = format!("must be at least {}", Spelled(LEASE_MIN));
+            let value = Spelled(self.heartbeat_ttl);
             return Err(Invalid::new("heartbeat_ttl", value, rule));
         }
         let bounded = [
@@ -277,8 +286,8 @@ impl LeaderSettings {
         ];
         for (field, value, least, most) in bounded {
             if !(least..=most).contains(&value) {
-                let rule = format!("must be in {least:?}..={most:?}");
-                return Err(Invalid::new(field, format!("{value:?}"), rule));
+                let rule = format!("must be in {}..={}", Spelled(least), Spelled(most));
+                return Err(Invalid::new(field, Spelled(value), rule));
             }
         }
         Ok(())
@@ -415,11 +424,11 @@ mod tests {
 
     #[test]
     fn a_wrong_value_is_named_with_its_bound() {
-        let wrong = |change: fn(&mut LeaderSettings)| {
+        fn wrong(change: impl FnOnce(&mut LeaderSettings)) -> String {
             let mut settings = LeaderSettings::default();
             change(&mut settings);
             settings.check().expect_err("it is wrong").to_string()
-        };
+        }
         assert_eq!(
             wrong(|s| s.heartbeat_ttl = Duration::from_millis(299)),
             "heartbeat_ttl '299ms': must be at least 300ms"
@@ -432,13 +441,18 @@ mod tests {
             wrong(|s| s.worker_id_min = 100),
             "worker_id_max '99': must be in 100..=100099"
         );
+        for expected in [0, 101] {
+            let told = wrong(|s| s.expected_workers = Some(expected));
+            let rule = "must be in 1..=100, as many as there are ids";
+            assert_eq!(told, format!("expected_workers '{expected}': {rule}"));
+        }
         assert_eq!(
             wrong(|s| s.restart_detection_ratio = f64::NAN),
             "restart_detection_ratio 'NaN': must be in 0..=1"
         );
         assert_eq!(
             wrong(|s| s.stop_deadline = Duration::ZERO),
-            "stop_deadline '0ns': must be at least 1ms"
+            "stop_deadline '0s': must be at least 1ms"
         );
         assert_eq!(
             wrong(|s| s.operation_timeout = Duration::from_millis(1)),
@@ -450,7 +464,7 @@ mod tests {
         );
         assert_eq!(
             wrong(|s| s.grace = Duration::from_secs(86_401)),
-            "grace '86401s': must be at most 86400s"
+            "grace '24h1s': must be at most 24h"
         );
     }
 

@@ -1,6 +1,7 @@
 //! What happens to a member: everything that the machine is told.
 
 use super::group::Group;
+use super::settings::LeaseSettings;
 use crate::error::Invalid;
 use crate::leader::{HookEnd, HookId, OperationId};
 use crate::store::{
@@ -32,6 +33,12 @@ pub enum Event {
     Described(SelfDescription),
     /// The groups of this worker's own settings have changed.
     Regrouped(Vec<Group>),
+    /// Settings have changed that have been checked: those of
+    /// [`LeaseSettings::tuned`](super::LeaseSettings::tuned) count from now on.
+    Tuned(Box<LeaseSettings>),
+    /// Whether this worker shall give up everything and take nothing, by its
+    /// own people.
+    DrainAsked(bool),
     /// Somebody knows that something has changed: look at everything now.
     RefreshRequested,
     /// The member shall stop. Handled once.

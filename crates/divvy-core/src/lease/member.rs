@@ -27,6 +27,7 @@ mod renewal;
 mod roster;
 mod session;
 mod shedding;
+mod strangers;
 mod taking;
 mod tenure;
 mod timers;
@@ -54,6 +55,7 @@ use self::groups::Groups;
 use self::operations::Purpose;
 use self::roster::Roster;
 use self::session::Session;
+use self::strangers::Strangers;
 use self::tenure::Tenures;
 use self::timers::Timer;
 use self::units::Units;
@@ -136,11 +138,14 @@ pub struct Member {
     groups: Groups,
     roster: Roster,
     wishes: Wishes,
+    /// Its own people want it empty.
+    is_drain_asked: bool,
     /// Moves that are not in the store's log yet.
     unlogged: Vec<String>,
     /// The live workers have been read at least once.
     is_roster_known: bool,
     roster_changed: Moment,
+    strangers: Strangers,
     units: Units,
     tenures: Tenures,
     backoff: Backoff,
@@ -152,6 +157,8 @@ pub struct Member {
     /// others since.
     joined: Option<Moment>,
     is_window_over: bool,
+    /// It was told that leases could not be given back.
+    is_unreleased_told: bool,
     /// What was taken for others and given up since the last full reconcile.
     taken_for_others: u32,
     given_up: u32,
@@ -185,9 +192,11 @@ impl Member {
             groups,
             roster: Roster::default(),
             wishes: Wishes::default(),
+            is_drain_asked: false,
             unlogged: Vec::new(),
             is_roster_known: false,
             roster_changed: now,
+            strangers: Strangers::default(),
             units,
             tenures: Tenures::default(),
             backoff: Backoff::default(),
@@ -195,6 +204,7 @@ impl Member {
             quarantine: None,
             joined: None,
             is_window_over: false,
+            is_unreleased_told: false,
             taken_for_others: 0,
             given_up: 0,
             pace_since: now,
@@ -284,6 +294,7 @@ impl Member {
             weight: description.weight,
             // Whoever is about to go is nobody to wait for.
             healthy: description.healthy && self.life != Life::Stopping,
+            drained: self.is_drain_asked,
             groups: self.groups.told(),
             partitions: self.groups.sizes(),
             max_partitions: limit(settings.max_partitions),
@@ -299,9 +310,10 @@ impl Member {
         self.life == Life::Live && is_able && !self.is_drained()
     }
 
-    /// Whether operators wish that this worker gives up everything.
+    /// Whether operators or its own people wish that this worker gives up
+    /// everything.
     fn is_drained(&self) -> bool {
-        self.wishes.is_drained(self.setup.worker.name.as_str())
+        self.is_drain_asked || self.wishes.is_drained(self.setup.worker.name.as_str())
     }
 
     /// Whether operators wish that this worker takes nothing more.

@@ -134,6 +134,24 @@ impl LeaseSettings {
         }
     }
 
+    /// The same with what may change while a worker runs taken from others:
+    /// limits and the pace of moves. Nobody else's safety depends on those.
+    #[must_use]
+    pub fn tuned(self, others: &Self) -> Self {
+        Self {
+            shedding: others.shedding,
+            gentle_handoff: others.gentle_handoff,
+            releases_per_reconcile: others.releases_per_reconcile,
+            acquires_per_reconcile: others.acquires_per_reconcile,
+            min_runtime: others.min_runtime,
+            move_cooldown: others.move_cooldown,
+            max_partitions: others.max_partitions,
+            max_per_group: others.max_per_group,
+            min_partitions: others.min_partitions,
+            ..self
+        }
+    }
+
     /// Whether all values are inside their bounds and fit together.
     pub fn check(&self) -> Result<(), Invalid> {
         for (field, value) in self.timings() {

@@ -277,6 +277,9 @@ pub struct WorkerInfo {
     pub weight: f64,
     /// Whether it may take partitions.
     pub healthy: bool,
+    /// Whether its own people want it to give up everything.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub drained: bool,
     /// The groups that it serves; nothing means all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
@@ -297,6 +300,7 @@ impl Default for WorkerInfo {
         Self {
             weight: WORKER_WEIGHT_DEFAULT,
             healthy: true,
+            drained: false,
             groups: None,
             partitions: BTreeMap::new(),
             max_partitions: None,

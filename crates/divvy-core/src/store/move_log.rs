@@ -6,6 +6,8 @@ use crate::moves::{MOVES_BYTES_MAX, check_line};
 
 /// Most moves of one call.
 pub const MOVES_PER_CALL_MAX: usize = 1_000;
+/// Most lines of a log of moves.
+pub const MOVE_LINES_MAX: usize = 4_096;
 
 /// Whether these can be added to a log.
 pub fn check_moves(moves: &[String]) -> Result<(), Invalid> {
@@ -17,7 +19,8 @@ pub fn check_moves(moves: &[String]) -> Result<(), Invalid> {
 }
 
 /// A log with these lines added, cut at its beginning to what may be kept: at
-/// most [`MOVES_BYTES_MAX`] bytes, every line with its end.
+/// most [`MOVE_LINES_MAX`] lines and [`MOVES_BYTES_MAX`] bytes, every line with
+/// its end.
 ///
 /// ```
 /// let moves = ["two".to_owned(), "three".to_owned()];
@@ -35,6 +38,10 @@ pub fn with_moves(mut log: String, moves: &[String]) -> String {
             .iter()
             .position(|byte| *byte == b'\n');
         log.drain(..end.map_or(log.len(), |end| surplus + end));
+    }
+    let mut ends = log.rmatch_indices('\n').skip(MOVE_LINES_MAX);
+    if let Some((end, _)) = ends.next() {
+        log.drain(..=end);
     }
     log
 }
@@ -55,6 +62,16 @@ mod tests {
         assert_eq!(kept.len(), MOVES_BYTES_MAX / 100);
         assert_eq!(*kept[0], line(5_000 - kept.len()));
         assert_eq!(*kept[kept.len() - 1], line(4_999));
+    }
+
+    #[test]
+    fn short_lines_are_counted() {
+        let lines: Vec<String> = (0..MOVE_LINES_MAX).map(|it| it.to_string()).collect();
+        let log = with_moves("one\ntwo\n".to_owned(), &lines[2..]);
+        assert!(log.starts_with("one\n"));
+        let log = with_moves(log, &["last".to_owned()]);
+        assert!(log.starts_with("two\n") && log.ends_with("\nlast\n"));
+        assert_eq!(log.lines().count(), MOVE_LINES_MAX);
     }
 
     #[test]

@@ -201,9 +201,25 @@ impl StrategySettings {
         }
     }
 
-    /// The strategy that the settings describe.
-    pub fn build(&self) -> Result<Box<dyn Strategy>, Error> {
+    /// Whether [`StrategySettings::build`] gives a strategy. Options that it
+    /// corrects are not told here.
+    pub fn check(&self) -> Result<(), Error> {
         self.refuse_foreign_options()?;
+        match self.name {
+            #[cfg(not(feature = "parallel"))]
+            StrategyName::RendezvousParallel => {
+                let rule = "needs a build with the feature parallel";
+                Err(Invalid::new("strategy", self.name, rule).into())
+            }
+            _ if self.is_rendezvous() => self.scheme().map(|_scheme| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The strategy that the settings describe. An option that is outside of
+    /// its bounds is corrected, and one warning is logged.
+    pub fn build(&self) -> Result<Box<dyn Strategy>, Error> {
+        self.check()?;
         Ok(match self.name {
             StrategyName::Balanced => Box::new(Balanced::new().with_seed(self.seed.unwrap_or(0))),
             StrategyName::RoundRobin => Box::new(RoundRobin),
@@ -225,16 +241,18 @@ impl StrategySettings {
                 Box::new(Rendezvous::parallel().with_scheme(self.scheme()?))
             }
             #[cfg(not(feature = "parallel"))]
-            StrategyName::RendezvousParallel => {
-                let rule = "needs a build with the feature parallel";
-                return Err(Invalid::new("strategy", self.name, rule).into());
-            }
+            StrategyName::RendezvousParallel => unreachable!("it was checked"),
         })
+    }
+
+    fn is_rendezvous(&self) -> bool {
+        use StrategyName as Name;
+        matches!(self.name, Name::Rendezvous | Name::RendezvousParallel)
     }
 
     fn refuse_foreign_options(&self) -> Result<(), Error> {
         use StrategyName as Name;
-        let rendezvous = matches!(self.name, Name::Rendezvous | Name::RendezvousParallel);
+        let rendezvous = self.is_rendezvous();
         let weighted = self.name == Name::WeightedConsistentHash;
         let ring = weighted || self.name == Name::ConsistentHash;
         let banded = weighted || self.name == Name::Zoned;

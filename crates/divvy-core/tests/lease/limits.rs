@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use divvy_core::lease::{Event, Group, LeaseSettings};
+use divvy_core::Considered;
+use divvy_core::lease::{Event, Group, LeaseSettings, Member, Misalignment};
 
 use crate::cluster::{Cluster, ms, settings};
 
@@ -54,6 +55,56 @@ fn the_limit_of_a_group_holds_for_every_worker() {
     }
     cluster.until(ms(2_000), |cluster| cluster.running() == 9);
     assert_eq!(cluster.shares(), [3, 3, 3]);
+}
+
+#[test]
+fn what_nobody_has_room_for_is_told_as_capped_by_one_worker_each() {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b"] {
+        let mut setup = Cluster::setup(name, &[], settings());
+        setup.groups = vec![Group::new("mail", 4).unwrap().with_max_per_worker(1)];
+        cluster.start(setup);
+    }
+    cluster.until(ms(2_000), |cluster| cluster.running() == 2);
+    cluster.pass(ms(20_000));
+    let members = || cluster.places.iter().map(|place| &place.member);
+    let told: Vec<_> = members().flat_map(Member::misaligned).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_ne!(told[0].key, told[1].key);
+    assert_eq!(members().map(Member::unowned).sum::<usize>(), 2);
+    for told in told {
+        assert_eq!((told.desired, told.why), (None, Misalignment::Cap));
+        for member in members() {
+            let explained = member.explain(&told.key).unwrap();
+            assert_eq!(explained.why, Some(Misalignment::Cap));
+            let remark = |it: &Considered| it.rejected.clone().unwrap();
+            let remarks: Vec<_> = explained.ranking.iter().map(remark).collect();
+            assert_eq!(remarks, ["has as many as it may (cap)"; 2]);
+        }
+    }
+}
+
+#[test]
+fn limits_that_change_count_from_then_on_and_timings_do_not() {
+    let mut cluster = Cluster::new();
+    let limited = LeaseSettings {
+        max_partitions: 2,
+        ..settings()
+    };
+    let place = cluster.start(Cluster::setup("a", &[("demo", 8)], limited));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 2);
+    let wider = LeaseSettings {
+        max_partitions: 5,
+        lease_ttl: Duration::from_secs(60),
+        ..settings()
+    };
+    let tuned = settings().tuned(&wider);
+    assert_eq!(
+        (tuned.max_partitions, tuned.lease_ttl),
+        (5, settings().lease_ttl)
+    );
+    cluster.hand(place, Event::Tuned(Box::new(wider)));
+    cluster.until(ms(7_000), |cluster| cluster.running() == 5);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use divvy_core::lease::{Event, SelfDescription};
+use divvy_core::store::{Acquired, Claim, Nonce, WorkerId};
 use divvy_core::{Partitions, Rendezvous, Scheme, Strategy, Worker, Workers};
 
 use crate::cluster::{Cluster, key, ms, settings};
@@ -89,6 +90,35 @@ fn workers_with_other_groups_on_one_store_leave_nothing_unowned() {
     cluster.start(Cluster::setup("b", &[("two", 16)], settings()));
     cluster.until(ms(2_000), |cluster| cluster.running() == 32);
     assert_eq!(cluster.shares(), [16, 16]);
+}
+
+#[test]
+fn a_holder_of_another_cluster_is_told_of_once_for_each_group() {
+    let mut cluster = Cluster::new();
+    let stranger = WorkerId::new("other", "x").unwrap();
+    for (group, number) in [("one", 0), ("one", 1), ("two", 0)] {
+        let claim = Claim {
+            key: key(group, number),
+            nonce: Nonce::new(7),
+        };
+        let time = cluster.time();
+        let hour = Duration::from_secs(3_600);
+        let taken = cluster.table.acquire(time, &stranger, &claim, hour);
+        assert!(matches!(taken, Acquired::Granted(_)), "{taken:?}");
+    }
+    cluster.start(Cluster::setup("a", &[("one", 4), ("two", 4)], settings()));
+    cluster.start(Cluster::setup("b", &[("one", 4), ("two", 4)], settings()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 5);
+    cluster.pass(Duration::from_secs(60));
+    for place in [0, 1] {
+        let problems = cluster.problems(place);
+        let told = |group: &str| {
+            let words = format!("units of workload '{group}' are held by \"other:x\"");
+            problems.iter().filter(|it| it.contains(&words)).count()
+        };
+        assert_eq!((told("one"), told("two")), (1, 1), "{problems:?}");
+        assert_eq!(problems.len(), 2, "its own cluster's are not: {problems:?}");
+    }
 }
 
 #[test]

@@ -70,6 +70,21 @@ fn leases_that_are_not_released_on_shutdown_wait_for_whoever_comes_back() {
 }
 
 #[test]
+fn leases_that_cannot_be_given_back_at_the_end_are_told_of_once() {
+    let mut cluster = Cluster::new();
+    let place = cluster.start(Cluster::setup("a", &[("demo", 4)], settings()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 4);
+    cluster.is_down = true;
+    cluster.hand(place, Event::Stop);
+    cluster.until(ms(60_000), |cluster| cluster.places[place].ended.is_some());
+    let problems = cluster.problems(place);
+    let told = problems
+        .iter()
+        .filter(|it| it.contains("could not be given back: 4"));
+    assert_eq!(told.count(), 1, "{problems:?}");
+}
+
+#[test]
 fn a_member_that_stops_before_it_began_ends_at_once() {
     let mut cluster = Cluster::new();
     let setup = Cluster::setup("a", &[("demo", 4)], settings());

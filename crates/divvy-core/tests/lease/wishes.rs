@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divvy_core::Control;
-use divvy_core::lease::Misalignment;
+use divvy_core::lease::{Event, Misalignment, Report, StopReason};
 
 use crate::cluster::{Cluster, key, ms, settings};
 
@@ -44,6 +44,26 @@ fn a_drained_worker_gives_up_everything_at_once_and_gets_it_back() {
     let drained = cluster.moves().into_iter();
     let drained = drained.filter(|entry| entry.cause == "an operator drained its worker");
     assert_eq!(drained.count(), before[1]);
+}
+
+#[test]
+fn a_worker_that_its_own_people_drain_is_healthy_and_drained() {
+    let mut cluster = three_workers();
+    cluster.hand(0, Event::DrainAsked(true));
+    cluster.until(ms(10_000), |cluster| {
+        cluster.places[0].running.is_empty() && cluster.running() == UNITS as usize
+    });
+    let mut ended = cluster.places[0].reports.iter().filter_map(|it| match it {
+        Report::Ended { reason, .. } => Some(*reason),
+        _ => None,
+    });
+    assert!(ended.all(|reason| reason == StopReason::Drained));
+    let explained = cluster.places[1].member.explain(&key("demo", 0)).unwrap();
+    let first = explained.ranking.iter().find(|it| it.worker == "a");
+    let refused = first.and_then(|it| it.rejected.as_deref());
+    assert_eq!(refused, Some("is drained"));
+    cluster.hand(0, Event::DrainAsked(false));
+    cluster.until(ms(200_000), |cluster| !cluster.places[0].running.is_empty());
 }
 
 #[test]
@@ -147,6 +167,45 @@ fn a_refresh_reads_groups_anew_and_what_cannot_be_read_changes_nothing() {
         .set_group(&group, r#"{"name": "late", "units": 5}"#);
     cluster.pass(Duration::from_secs(40));
     assert_eq!(cluster.running(), 3, "it is still cordoned");
+}
+
+#[test]
+fn members_are_told_when_one_comes_or_goes_and_not_when_one_changes() {
+    let mut cluster = three_workers();
+    let told = |cluster: &Cluster| {
+        let reports = cluster.places[0].reports.iter();
+        reports
+            .filter(|it| matches!(it, Report::Members(_)))
+            .count()
+    };
+    let before = told(&cluster);
+    wish(&mut cluster, |control| {
+        control.cordoned.insert("b".to_owned());
+    });
+    cluster.pass(ms(10_000));
+    assert_eq!(told(&cluster), before);
+}
+
+#[test]
+fn what_is_given_up_is_told_with_who_should_have_it_and_who_was_passed_over() {
+    let mut cluster = three_workers();
+    wish(&mut cluster, |control| {
+        control.drained.insert("a".to_owned());
+    });
+    cluster.until(ms(10_000), |cluster| cluster.places[0].running.is_empty());
+    cluster.pass(ms(5_000));
+    let moves = cluster.moves().into_iter();
+    let given_up: Vec<_> = moves
+        .filter(|it| it.from.as_deref() == Some("a") && it.to.is_none())
+        .collect();
+    assert!(!given_up.is_empty());
+    for entry in given_up {
+        let considered = &entry.considered;
+        assert!(considered.iter().all(|it| it.score.is_some()), "{entry:?}");
+        let refused = considered.iter().find(|it| it.worker == "a");
+        let refused = refused.and_then(|it| it.rejected.as_deref());
+        assert_eq!(refused, Some("is drained"), "{entry:?}");
+    }
 }
 
 #[test]

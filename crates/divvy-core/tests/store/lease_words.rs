@@ -56,13 +56,21 @@ proptest! {
     fn every_valid_description_comes_back(
         weight in prop_oneof![Just(0.0), 0.001_f64..1000.0],
         healthy: bool,
+        drained: bool,
         groups in prop::option::of(vec("[a-zé\\\\\"*]{1,10}", 0..5)),
         partitions in prop::collection::btree_map("[a-zé\\\\\"*]{1,10}", any::<u32>(), 0..5),
         max_partitions: Option<u32>,
         max_per_group: Option<u32>,
     ) {
-        let info =
-            WorkerInfo { weight, healthy, groups, partitions, max_partitions, max_per_group };
+        let info = WorkerInfo {
+            weight,
+            healthy,
+            drained,
+            groups,
+            partitions,
+            max_partitions,
+            max_per_group,
+        };
         let json = info.to_json().unwrap();
         prop_assert_eq!(WorkerInfo::from_json(&json).unwrap(), info);
     }

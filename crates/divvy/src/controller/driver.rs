@@ -39,6 +39,9 @@ const RETRY_LONGEST: Duration = Duration::from_secs(2);
 /// The life of the store is asked for this often, also without a reason.
 const LIFE_INTERVAL: Duration = Duration::from_secs(5);
 
+/// That the store fails is told again only so often, for as long as it does.
+const BACKOFF_TOLD_EVERY: Duration = Duration::from_secs(5);
+
 /// What tasks tell the driver.
 #[derive(Debug)]
 pub(super) enum Input {
@@ -76,6 +79,7 @@ pub(super) struct Driver {
     parts: Parts,
     connection: watch::Receiver<Connection>,
     description: watch::Receiver<divvy_core::lease::SelfDescription>,
+    drained: watch::Receiver<bool>,
     tasks: JoinSet<()>,
     /// Hooks that run: of which partition and tenure, and whether they start.
     hooks: HashMap<HookId, (LeaseKey, TenureId, bool)>,
@@ -85,6 +89,8 @@ pub(super) struct Driver {
     last_problem: Option<Box<str>>,
     is_unshown: bool,
     show_due: Moment,
+    /// When it was last told that the store fails, if it still does.
+    backoff_told: Option<Moment>,
     stopped_at: Option<Moment>,
     /// The start took too long.
     is_start_late: bool,
@@ -98,6 +104,7 @@ impl Driver {
         Self {
             connection: parts.store.connection(),
             description: parts.status.description.subscribe(),
+            drained: parts.status.drained.subscribe(),
             tasks: JoinSet::new(),
             hooks: HashMap::new(),
             renewals: Vec::new(),
@@ -106,6 +113,7 @@ impl Driver {
             last_problem: None,
             is_unshown: true,
             show_due: now,
+            backoff_told: None,
             stopped_at: None,
             is_start_late: false,
             ending: None,
@@ -121,6 +129,8 @@ impl Driver {
             self.parts.driver.clone(),
         ));
         self.tasks.spawn(self.parts.consumers.watch_runtime());
+        // What was said before it began counts, too.
+        self.drained.mark_changed();
         self.tell(Event::Start);
         self.ask_life();
         while self.ending.is_none() && !self.has_lost_runtime {
@@ -174,6 +184,10 @@ impl Driver {
                 let description = *self.description.borrow_and_update();
                 self.tell(Event::Described(description));
             }
+            Ok(()) = self.drained.changed() => {
+                let wanted = *self.drained.borrow_and_update();
+                self.tell(Event::DrainAsked(wanted));
+            }
             Some(wish) = self.parts.wishes.recv() => self.fulfil(wish),
         }
         let is_late = boottime().since(self.parts.begun) >= self.parts.startup_limit;
@@ -187,6 +201,7 @@ impl Driver {
         match wish {
             Wish::Refresh => self.tell(Event::RefreshRequested),
             Wish::Regroup(groups) => self.tell(Event::Regrouped(groups)),
+            Wish::Tune(settings) => self.tell(Event::Tuned(settings)),
             Wish::Explain(key, reply) => {
                 let _unheard = reply.send(self.parts.member.explain(&key));
             }
@@ -417,10 +432,18 @@ impl Driver {
                 let backoffs = &status.metrics.backoffs;
                 backoffs.fetch_add(1, Ordering::Relaxed);
                 let why = self.last_problem.as_deref().unwrap_or("the store failed");
-                tracing::warn!(?pause, %why, "nothing is taken or given up for a while");
+                let now = boottime();
+                let is_told = |told: Moment| now.since(told) < BACKOFF_TOLD_EVERY;
+                if self.backoff_told.is_some_and(is_told) {
+                    tracing::debug!(?pause, %why, "nothing is taken or given up for a while");
+                } else {
+                    self.backoff_told = Some(now);
+                    tracing::warn!(%why, "nothing is taken or given up for a while");
+                }
                 events.tell(|| Told::Backoff);
             }
             Report::Recovered => {
+                self.backoff_told = None;
                 tracing::info!("the store works again");
                 events.tell(|| Told::Recovered);
             }
@@ -472,6 +495,8 @@ impl Driver {
             })
             .collect();
         metrics.owned.store(owned.len() as u64, Ordering::Relaxed);
+        let unowned = member.unowned() as u64;
+        metrics.unowned.store(unowned, Ordering::Relaxed);
         status.owned.send_if_modified(|shown| {
             let differs = *shown != owned;
             if differs {

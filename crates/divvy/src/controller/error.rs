@@ -27,7 +27,7 @@ pub enum ControllerError {
     NameTaken(Box<str>),
 
     /// It was not done within `startup_timeout`. Nothing was left behind.
-    #[error("start was not done within {limit:?}{}", because(last.as_deref()))]
+    #[error("start was not done within startup_timeout ({limit:?}){}", because(last.as_deref()))]
     StartTimedOut {
         /// How long it may take.
         limit: Duration,
@@ -37,7 +37,9 @@ pub enum ControllerError {
 
     /// Something did not stop within `shutdown_timeout`: its lease has to run
     /// out before others take it.
-    #[error("stop was not done within {limit:?}; others take over when the leases are over")]
+    #[error(
+        "stop was not done within shutdown_timeout ({limit:?}); others take over when the leases are over"
+    )]
     StopTimedOut {
         /// How long it may take.
         limit: Duration,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use divvy_core::Moment;
 use divvy_core::lease::StopReason;
 
+use crate::manager::MetricLabels;
 use crate::manager::metrics::{Page, escaped};
 
 /// Most groups whose starts are told apart.
@@ -22,6 +23,7 @@ const CHURN_MAX: usize = 100_000;
 #[derive(Debug, Default)]
 pub struct ControllerMetrics {
     pub(super) owned: AtomicU64,
+    pub(super) unowned: AtomicU64,
     pub(super) members: AtomicU64,
     pub(super) backoff: AtomicU64,
     pub(super) backoffs: AtomicU64,
@@ -92,7 +94,12 @@ impl ControllerMetrics {
 
     /// Everything, in Prometheus' text form; `worker` becomes a label.
     pub fn render(&self, worker: &str, now: Moment) -> String {
-        let mut page = Page::new(worker);
+        self.render_with(worker, now, &MetricLabels::default())
+    }
+
+    /// The same with these labels besides.
+    pub fn render_with(&self, worker: &str, now: Moment, labels: &MetricLabels) -> String {
+        let mut page = Page::new(worker).with(labels);
         self.render_plain(&mut page);
         page.head(
             "lease_churn_per_minute",
@@ -111,6 +118,12 @@ impl ControllerMetrics {
                 "gauge",
                 "Partitions that this worker has",
                 &self.owned,
+            ),
+            (
+                "lease_unowned_partitions",
+                "gauge",
+                "Partitions that nobody has, of those that this worker is the first for",
+                &self.unowned,
             ),
             (
                 "lease_members",

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use divvy_core::lease::{Explained, Group, Misaligned, SelfDescription};
+use divvy_core::lease::{Explained, Group, LeaseSettings, Misaligned, SelfDescription};
 use divvy_core::store::{LeaseKey, Token};
 use divvy_core::{Invalid, Moment, Partition};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::metrics::ControllerMetrics;
+use crate::manager::MetricLabels;
 
 /// A partition that a worker has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,7 @@ type Sizes = Arc<[(Box<str>, u32)]>;
 pub(super) enum Wish {
     Refresh,
     Regroup(Vec<Group>),
+    Tune(Box<LeaseSettings>),
     Explain(LeaseKey, oneshot::Sender<Option<Explained>>),
 }
 
@@ -46,6 +48,7 @@ pub(super) struct Status {
     pub(super) joined: watch::Sender<bool>,
     pub(super) ended: watch::Sender<bool>,
     pub(super) description: watch::Sender<SelfDescription>,
+    pub(super) drained: watch::Sender<bool>,
     pub(super) wishes: mpsc::Sender<Wish>,
     pub(super) metrics: ControllerMetrics,
 }
@@ -66,6 +69,7 @@ impl Status {
             joined: watch::Sender::new(false),
             ended: watch::Sender::new(false),
             description: watch::Sender::new(description),
+            drained: watch::Sender::new(false),
             wishes,
             metrics: ControllerMetrics::default(),
         };
@@ -139,6 +143,15 @@ impl ControllerView {
         self.describe(|description| description.healthy = healthy);
     }
 
+    /// Says whether this worker shall give up everything, as soon as another
+    /// can take it, and take nothing.
+    pub fn report_drained(&self, drained: bool) {
+        self.status.drained.send_if_modified(|shown| {
+            let before = std::mem::replace(shown, drained);
+            before != drained
+        });
+    }
+
     /// Says what this worker's capacity is, in relation to the others'.
     pub fn report_weight(&self, weight: f64) -> Result<(), Invalid> {
         let description = *self.status.description.borrow();
@@ -172,6 +185,14 @@ impl ControllerView {
         Ok(())
     }
 
+    /// Goes by these limits and this pace of moves from now on, as
+    /// [`LeaseSettings::tuned`] names them. Other settings take a restart.
+    pub async fn tune(&self, settings: LeaseSettings) -> Result<(), Invalid> {
+        settings.check()?;
+        let _ended = self.status.wishes.send(Wish::Tune(settings.into())).await;
+        Ok(())
+    }
+
     /// Why a partition is where it is, as this worker sees it; nothing if it
     /// knows no such partition, or has ended.
     pub async fn explain(&self, key: LeaseKey) -> Option<Explained> {
@@ -193,7 +214,13 @@ impl ControllerView {
 
     /// The same in Prometheus' text form.
     pub fn render_metrics(&self) -> String {
+        self.render_metrics_with(&MetricLabels::default())
+    }
+
+    /// The same with these labels besides.
+    pub fn render_metrics_with(&self, labels: &MetricLabels) -> String {
         let now = crate::store::clock::boottime();
-        self.status.metrics.render(&self.status.worker, now)
+        let worker = &self.status.worker;
+        self.status.metrics.render_with(worker, now, labels)
     }
 }

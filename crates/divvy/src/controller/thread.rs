@@ -9,7 +9,7 @@ use divvy_core::lease::{Member, MemberSetup, SelfDescription};
 use divvy_core::store::{StoreErrorKind, WorkerId};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Controller;
 use super::builder::LeaseStoreChoice;
@@ -21,6 +21,7 @@ use super::event::Events;
 use super::settings::ControllerSettings;
 use super::status::{ControllerView, Status, Wish};
 use crate::manager::calls::panic_text;
+use crate::manager::settings::span::Span;
 use crate::store::backoff::Backoff;
 use crate::store::clock::boottime;
 use crate::store::{Leases, open_leases};
@@ -35,6 +36,9 @@ const ENDING: Duration = Duration::from_secs(1);
 /// Delays between two tries to open the store.
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_LONGEST: Duration = Duration::from_secs(5);
+
+/// That it is not reached is told only so often.
+const TOLD_EVERY: Duration = Duration::from_secs(3);
 
 /// What a controller is made of.
 pub(super) struct Orders {
@@ -174,16 +178,25 @@ async fn open(
     let mut last = None;
     let opening = async {
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
+        let mut told: Option<Instant> = None;
         loop {
             match open_leases(url, &settings).await {
                 Ok(store) => return Ok(store),
                 Err(error) if error.kind() == StoreErrorKind::Unavailable => {
                     let delay = backoff.delay();
-                    tracing::warn!("{error}; trying again in {delay:?}");
-                    orders.events.tell(|| {
-                        let text = format!("{error}; trying again in {delay:?}");
-                        super::event::ControllerEventKind::Problem(text.into())
-                    });
+                    if told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
+                        told = Some(Instant::now());
+                        let each = Span(settings.connect_timeout);
+                        let text = format!(
+                            "{error}; trying again in {}, each time for up to {each}, until \
+                             startup_timeout ({}) is over",
+                            Span(delay),
+                            Span(limit)
+                        );
+                        tracing::warn!("{text}");
+                        let problem = super::event::ControllerEventKind::Problem;
+                        orders.events.tell(|| problem(text.into()));
+                    }
                     last = Some(error);
                     sleep(delay).await;
                 }
@@ -198,7 +211,7 @@ async fn open(
         }
     };
     opened.unwrap_or_else(|_elapsed| {
-        let why = last.map_or_else(|| format!("no answer within {limit:?}"), |e| e.to_string());
-        Err(ControllerError::ConnectionLost(why.into()))
+        let last = last.map(|error| error.to_string().into());
+        Err(ControllerError::StartTimedOut { limit, last })
     })
 }

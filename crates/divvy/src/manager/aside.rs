@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use divvy_core::{Assignment, Error, Explanation, Partitions, Proposal, Strategy, Workers};
+use divvy_core::{
+    Assignment, Error, Explanation, MOVES_MAX, Partitions, Proposal, Strategy, Workers,
+};
 
 use super::calls::panic_text;
 
@@ -16,9 +18,8 @@ const QUICK: Duration = Duration::from_millis(50);
 /// After so long without an answer, that is a failure to be told.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many of its changes it is asked to explain, for the log of moves, and
-/// how long that may take.
-const EXPLAINED_MAX: usize = 32;
+/// How long it may take to explain its changes, for the log of moves: as many
+/// as that has room for.
 const EXPLAINING: Duration = Duration::from_millis(10);
 
 /// What a strategy is asked.
@@ -170,10 +171,11 @@ fn calculate(strategy: &dyn Strategy, question: &Question) -> Answer {
     } = question;
     let propose = || {
         let proposal = strategy.propose(workers, partitions, previous.as_ref())?;
-        let (begun, mut left) = (Instant::now(), EXPLAINED_MAX);
+        let (begun, mut left) = (Instant::now(), MOVES_MAX);
         Ok(proposal.explained(strategy, previous.as_ref(), || {
+            let goes_on = left > 0 && begun.elapsed() < EXPLAINING;
             left = left.saturating_sub(1);
-            left > 0 && begun.elapsed() < EXPLAINING
+            goes_on
         }))
     };
     catch_unwind(AssertUnwindSafe(propose)).unwrap_or_else(|panic| {

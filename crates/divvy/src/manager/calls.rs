@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use divvy_core::Partition;
-use divvy_core::leader::{Event, HookEnd, HookId, State};
+use divvy_core::leader::{HookId, State, Version};
 use divvy_core::store::Token;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep_until, timeout};
-use tracing::{Instrument as _, Span};
+use tracing::Instrument as _;
 
 use super::driver::Input;
 use super::error::ManagerError;
@@ -22,6 +22,7 @@ use super::grant::{Authority, Grant};
 use super::hooks::{HookError, Hooks};
 use super::settings::Settings;
 use super::status::Status;
+use super::turns::{Caller, Hook, Turn};
 
 /// Calls that wait for the ones before them; beyond, those that only tell are
 /// left out.
@@ -35,14 +36,16 @@ type Called<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Calls hooks, and tells the driver how each ended.
 pub(super) struct Calls {
-    hooks: Arc<dyn Hooks>,
     runtime: Handle,
     permits: Arc<Semaphore>,
     authority: Arc<Authority>,
     driver: mpsc::Sender<Input>,
     status: Arc<Status>,
     limits: Limits,
-    running: JoinSet<()>,
+    /// The assignment in force: what is shown of it may be older.
+    version: Option<Version>,
+    turns: mpsc::UnboundedSender<Turn>,
+    caller: JoinHandle<()>,
     grants: HashMap<Box<str>, Grant>,
     /// How to end a start that is under way.
     starts: HashMap<HookId, oneshot::Sender<()>>,
@@ -111,22 +114,32 @@ impl Calls {
     ) -> Self {
         let (serial, calls) = mpsc::unbounded_channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let line = Line {
+        let permits = Arc::new(Semaphore::new(limits.concurrency));
+        let (turns, taken) = mpsc::unbounded_channel();
+        let caller = Caller {
             hooks: Arc::clone(&hooks),
+            runtime: runtime.clone(),
+            driver: driver.clone(),
+            status: Arc::clone(&status),
+            permits: Arc::clone(&permits),
+        };
+        let line = Line {
+            hooks,
             runtime: runtime.clone(),
             limit: limits.stop,
             waiting: Arc::clone(&waiting),
             driver: driver.clone(),
         };
         Self {
-            hooks,
             runtime,
-            permits: Arc::new(Semaphore::new(limits.concurrency)),
+            permits,
             authority,
             driver,
             status,
             limits,
-            running: JoinSet::new(),
+            version: None,
+            turns,
+            caller: tokio::spawn(caller.run(taken).in_current_span()),
             grants: HashMap::new(),
             starts: HashMap::new(),
             serial,
@@ -146,39 +159,19 @@ impl Calls {
         }
     }
 
+    /// From now on, hooks are called because of this assignment.
+    pub(super) fn adopted(&mut self, version: Version) {
+        self.version = Some(version);
+    }
+
     pub(super) fn start(&mut self, id: HookId, partition: Partition, token: Token) {
         let grant = Grant::new(partition.clone(), token, &self.authority);
         self.grants.insert(partition.as_str().into(), grant.clone());
         self.batch.added.push(partition.clone());
-        let (hooks, called) = (Arc::clone(&self.hooks), partition.clone());
-        let failed = grant.clone();
-        let call: Called<Result<(), HookError>> =
-            Box::pin(async move { hooks.assigned(&called, grant).await });
-        let called_in = call.instrument(self.span("assigned", &partition, Some(token)));
         let (cancel, cancelled) = oneshot::channel();
-        self.starts.retain(|_, cancel| !cancel.is_closed());
         self.starts.insert(id, cancel);
-        let call = Supervised {
-            id,
-            hook: "assigned",
-            partition,
-            limit: self.limits.start,
-            cancelled: Some(cancelled),
-            told: None,
-        };
-        let call = self.supervised(call, called_in);
-        let begun = Instant::now();
-        let (driver, status) = (self.driver.clone(), Arc::clone(&self.status));
-        self.running.spawn(async move {
-            let end = call.await;
-            if end == HookEnd::Failed {
-                failed.end();
-            }
-            let took = begun.elapsed().as_secs_f64();
-            status.metrics.start_seconds.observe(took);
-            // The driver is gone only when nobody waits for an answer.
-            let _gone = driver.send(Input::Event(Event::HookEnded(id, end))).await;
-        });
+        let hook = Hook::Assigned { grant, cancelled };
+        self.queue(id, partition, self.limits.start, hook);
     }
 
     /// Ends a start hook, if it is still under way and lets go of its thread.
@@ -189,43 +182,38 @@ impl Calls {
         }
     }
 
+    /// A hook has ended.
+    pub(super) fn ended(&mut self, id: HookId) {
+        self.starts.remove(&id);
+    }
+
     pub(super) fn stop(&mut self, id: HookId, partition: Partition, within: Duration) {
         let grant = self.grants.remove(partition.as_str());
         if let Some(grant) = &grant {
             grant.revoke();
         }
         self.batch.removed.push(partition.clone());
-        let (hooks, called) = (Arc::clone(&self.hooks), partition.clone());
-        let call: Called<Result<(), HookError>> =
-            Box::pin(async move { hooks.revoked(&called).await });
-        let token = grant.as_ref().map(Grant::token);
-        let called_in = call.instrument(self.span("revoked", &partition, token));
-        let call = Supervised {
+        let told = self.batch.done.subscribe();
+        self.queue(id, partition, within, Hook::Revoked { grant, told });
+    }
+
+    fn queue(&self, id: HookId, partition: Partition, limit: Duration, hook: Hook) {
+        let turn = Turn {
             id,
-            hook: "revoked",
             partition,
-            limit: within,
-            cancelled: None,
-            told: Some(self.batch.done.subscribe()),
+            worker: self.status.worker_id.get(),
+            version: self.version,
+            asked: Instant::now(),
+            limit,
+            hook,
         };
-        let call = self.supervised(call, called_in);
-        let begun = Instant::now();
-        let (driver, status) = (self.driver.clone(), Arc::clone(&self.status));
-        self.running.spawn(async move {
-            let end = call.await;
-            if let Some(grant) = grant {
-                grant.end();
-            }
-            let took = begun.elapsed().as_secs_f64();
-            status.metrics.stop_seconds.observe(took);
-            let _gone = driver.send(Input::Event(Event::HookEnded(id, end))).await;
-        });
+        // Taken until this ends.
+        let _ended = self.turns.send(turn);
     }
 
     /// The step of the machine is done: what it started and stopped becomes
     /// one call. Whether there was anything.
     pub(super) fn finish_batch(&mut self) -> bool {
-        while self.running.try_join_next().is_some() {}
         if self.batch.added.is_empty() && self.batch.removed.is_empty() {
             return false;
         }
@@ -273,7 +261,9 @@ impl Calls {
         let Self {
             serial,
             mut line,
-            mut running,
+            turns,
+            permits,
+            caller,
             grants,
             ..
         } = self;
@@ -284,96 +274,10 @@ impl Calls {
         if timeout(limit, &mut line).await.is_err() {
             line.abort();
         }
-        running.shutdown().await;
+        permits.close();
+        drop(turns);
+        let _panicked = caller.await;
     }
-
-    fn span(&self, hook: &'static str, partition: &Partition, token: Option<Token>) -> Span {
-        let worker = self.status.worker_id.get();
-        let version = self.status.assignment.get().version;
-        let version = version.map(|version| version.to_string());
-        tracing::info_span!(
-            "hook",
-            hook,
-            worker = worker.as_deref(),
-            version,
-            partition = partition.as_str(),
-            token = token.map(Token::get),
-        )
-    }
-
-    /// A call that waits for its turn, and gives its place to others when it
-    /// is overdue.
-    fn supervised<F>(
-        &self,
-        supervised: Supervised,
-        call: F,
-    ) -> impl Future<Output = HookEnd> + Send + use<F>
-    where
-        F: Future<Output = Result<(), HookError>> + Send + 'static,
-    {
-        let (permits, runtime) = (Arc::clone(&self.permits), self.runtime.clone());
-        let driver = self.driver.clone();
-        async move {
-            let Supervised {
-                id,
-                hook,
-                partition,
-                limit,
-                cancelled,
-                told,
-            } = supervised;
-            let permit = permits.acquire_owned().await;
-            let _gone = driver.send(Input::Event(Event::HookBegun(id))).await;
-            let mut called = Aborting(runtime.spawn(call));
-            let (ended, is_cancelled) = match timeout(limit, &mut called).await {
-                Ok(ended) => (ended, false),
-                Err(_elapsed) => {
-                    drop(permit);
-                    called.end(cancelled).await
-                }
-            };
-            let message = match ended {
-                Ok(Ok(())) => None,
-                Err(error) if is_cancelled && error.is_cancelled() => {
-                    return HookEnd::Cancelled;
-                }
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(error) if error.is_panic() => Some(panic_text(error.into_panic().as_ref())),
-                Err(_cancelled) => {
-                    // Nobody knows what it has done, so it has not ended.
-                    let _gone = driver.send(Input::RuntimeEnded).await;
-                    std::future::pending().await
-                }
-            };
-            if let Some(mut told) = told {
-                // The sender is dropped when the call has returned.
-                while told.changed().await.is_ok() {}
-            }
-            let Some(message) = message else {
-                return HookEnd::Done;
-            };
-            let error = ManagerError::Hook {
-                hook,
-                partition: Some(partition),
-                message: message.into(),
-            };
-            let _gone = driver.send(Input::Problem(error)).await;
-            HookEnd::Failed
-        }
-    }
-}
-
-/// A call of a hook for one partition.
-struct Supervised {
-    id: HookId,
-    hook: &'static str,
-    partition: Partition,
-    /// After this it is overdue.
-    limit: Duration,
-    /// Asks for its end.
-    cancelled: Option<oneshot::Receiver<()>>,
-    /// It is over only when the batch that it belongs to is told, too.
-    told: Option<watch::Receiver<()>>,
 }
 
 /// A task that ends with whoever waits for it.
@@ -381,7 +285,10 @@ pub(crate) struct Aborting<T>(pub(crate) JoinHandle<T>);
 
 impl<T> Aborting<T> {
     /// How it ends, by itself or because it was asked to; and which of both.
-    async fn end(&mut self, asked: Option<oneshot::Receiver<()>>) -> (Result<T, JoinError>, bool) {
+    pub(super) async fn end(
+        &mut self,
+        asked: Option<oneshot::Receiver<()>>,
+    ) -> (Result<T, JoinError>, bool) {
         if let Some(asked) = asked {
             tokio::select! {
                 ended = &mut *self => return (ended, false),

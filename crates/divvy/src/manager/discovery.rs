@@ -7,12 +7,19 @@ use divvy_core::Partitions;
 use divvy_core::leader::Event;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::calls::{Aborting, panic_text};
 use super::driver::Input;
+use super::error::ManagerError;
 use super::retry::Retry;
 use super::source::PartitionSource;
+
+/// Changes that a source tells of are followed so often at most, whatever it
+/// says.
+const CHANGE_INTERVAL: Duration = Duration::from_secs(1);
+/// So many in a row at that pace are told, once.
+const CHANGES_MAX: u32 = 3;
 
 /// Asks a source, one question at a time.
 pub(super) struct Discovery {
@@ -59,13 +66,41 @@ impl Discovery {
     ) -> impl Future<Output = ()> + Send + use<> {
         let (source, runtime) = (Arc::clone(&self.source), self.runtime.clone());
         async move {
+            let (mut earliest, mut in_a_row) = (Instant::now(), 0);
             loop {
                 let source = Arc::clone(&source);
                 let changed = Aborting(runtime.spawn(async move { source.changed().await }));
-                // A source that fails at this is still asked for its list.
-                if changed.await.is_err() || driver.send(Input::SourceChanged).await.is_err() {
+                // Listened to meanwhile: what changes now must not be missed.
+                sleep_until(earliest).await;
+                in_a_row = if changed.0.is_finished() {
+                    in_a_row + 1
+                } else {
+                    0
+                };
+                let told = match changed.await {
+                    Ok(()) if in_a_row == CHANGES_MAX => Some(
+                        "the source of partitions does not wait for changes: once a second is \
+                         enough for it"
+                            .to_owned(),
+                    ),
+                    Ok(()) => None,
+                    Err(error) if error.is_panic() => {
+                        let why = panic_text(error.into_panic().as_ref());
+                        let text =
+                            format!("changes of partitions are not followed any more: {why}");
+                        let _gone = driver.send(problem(text)).await;
+                        // It is still asked for its list.
+                        return;
+                    }
+                    Err(_cancelled) => return,
+                };
+                if let Some(text) = told {
+                    let _gone = driver.send(problem(text)).await;
+                }
+                if driver.send(Input::SourceChanged).await.is_err() {
                     return;
                 }
+                earliest = Instant::now() + CHANGE_INTERVAL;
             }
         }
     }
@@ -74,6 +109,10 @@ impl Discovery {
     pub(super) fn answered(&mut self) {
         self.is_asked = false;
     }
+}
+
+fn problem(text: String) -> Input {
+    Input::Problem(ManagerError::Problem(text.into()))
 }
 
 /// Asks once, on the application's runtime: a source may block.

@@ -2,6 +2,7 @@
 //! decides nothing.
 
 mod link;
+mod pace;
 mod report;
 
 use std::collections::HashMap;
@@ -17,8 +18,9 @@ use divvy_core::store::{Incarnation, StoreError};
 use divvy_core::{Moment, Partition};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
+use self::pace::Pace;
 use super::agent::Agent;
 use super::calls::Calls;
 use super::discovery::Discovery;
@@ -36,10 +38,6 @@ use crate::store::{Connection, KeyValue};
 pub(super) const INPUTS_MAX: usize = 1024;
 /// The driver looks at its clocks at least this often, to notice a suspend.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Whoever owns many partitions shows them only so often: each time costs as
-/// much as there are.
-const SHOW_INTERVAL: Duration = Duration::from_millis(50);
-const MANY_PARTITIONS: usize = 1000;
 /// The life of the store is asked for every so many polls of the root: one
 /// that is deleted and made anew may not cost a connection.
 const LIFE_POLLS: u32 = 4;
@@ -94,6 +92,8 @@ pub(super) struct Driver {
     connection: watch::Receiver<Connection>,
     description: watch::Receiver<divvy_core::leader::SelfDescription>,
     tasks: JoinSet<()>,
+    /// Leadership that is being given up, which is let finish.
+    releases: JoinSet<()>,
     watches: Vec<(Watched, AbortHandle)>,
     /// Writes of the own record that are under way.
     heartbeats: Vec<OperationId>,
@@ -107,9 +107,7 @@ pub(super) struct Driver {
     last_trouble: Option<StoreError>,
     /// What a start that takes too long may be waiting for.
     last_problem: Option<Box<str>>,
-    /// Something changed that was not shown yet; and when showing is due.
-    is_unshown: bool,
-    show_due: Moment,
+    showing: Pace,
     has_lost_runtime: bool,
     is_over: bool,
 }
@@ -121,6 +119,7 @@ impl Driver {
             connection: parts.store.connection(),
             description: parts.status.description.subscribe(),
             tasks: JoinSet::new(),
+            releases: JoinSet::new(),
             watches: Vec::new(),
             heartbeats: Vec::new(),
             hooks: HashMap::new(),
@@ -131,8 +130,7 @@ impl Driver {
             stopped_at: None,
             last_trouble: None,
             last_problem: None,
-            is_unshown: false,
-            show_due: now,
+            showing: Pace::new(now),
             has_lost_runtime: false,
             is_over: false,
             parts,
@@ -149,14 +147,17 @@ impl Driver {
         while !self.is_over {
             self.step().await;
             while self.tasks.try_join_next().is_some() {}
+            while self.releases.try_join_next().is_some() {}
         }
         self.tasks.shutdown().await;
+        self.finish_releases().await;
         let limit = self.parts.settings.shutdown_timeout;
         let late = self
             .stopped_at
             .is_some_and(|since| boottime().since(since) >= limit);
         self.show();
-        let last_calls = self.parts.settings.stop_deadline.min(limit);
+        // One deadline for all: whoever stops waits no longer than that.
+        let last_calls = self.parts.settings.stop_deadline.min(self.time_left());
         self.parts.calls.end(last_calls).await;
         self.parts.events.tell(|| EventKind::Ended);
         self.parts.startup.ended();
@@ -170,12 +171,36 @@ impl Driver {
         }
     }
 
+    /// Lets leadership be given up, for as long as stopping may take: who leads
+    /// next may have to wait for it.
+    async fn finish_releases(&mut self) {
+        if self.has_lost_runtime {
+            return;
+        }
+        let left = self.time_left();
+        let finished = async { while self.releases.join_next().await.is_some() {} };
+        let _late = timeout(left, finished).await;
+        self.releases.shutdown().await;
+        while let Ok(input) = self.parts.inputs.try_recv() {
+            if let Input::Problem(error @ ManagerError::ElectionFailed(_)) = input {
+                self.problem(error);
+            }
+        }
+    }
+
+    /// How long a stop that is under way may still take.
+    fn time_left(&self) -> Duration {
+        let now = boottime();
+        let begun = self.stopped_at.unwrap_or(now);
+        (begun + self.parts.settings.shutdown_timeout).since(now)
+    }
+
     async fn step(&mut self) {
         let now = boottime();
         let wake = self.parts.member.next_wake();
         let mut wait = wake.map_or(LOOK_INTERVAL, |at| at.since(now).min(LOOK_INTERVAL));
-        if self.is_unshown {
-            wait = wait.min(self.show_due.since(now));
+        if let Some(due) = self.showing.wait(now) {
+            wait = wait.min(due);
         }
         tokio::select! {
             biased;
@@ -262,9 +287,10 @@ impl Driver {
         let Some((partition, is_start)) = self.hooks.remove(&id) else {
             return;
         };
+        self.parts.calls.ended(id);
         let failed = end == HookEnd::Failed;
         // Also where nothing follows from it, as while the store is away.
-        self.is_unshown = true;
+        self.showing.want();
         self.parts.events.tell(|| match is_start {
             true => EventKind::Started { partition, failed },
             false => EventKind::Stopped { partition },
@@ -334,24 +360,21 @@ impl Driver {
             shown |= matches!(action, Action::Report(_));
             self.act_on(action);
         }
+        let is_working = !self.parts.member.is_idle();
+        let status = &self.parts.status;
+        status.is_working.store(is_working, Ordering::Relaxed);
         let has_changed = self.parts.calls.finish_batch();
         if has_changed {
             let changes = &self.parts.status.metrics.assignment_changes;
             changes.fetch_add(1, Ordering::Relaxed);
         }
-        self.is_unshown |= has_changed || shown;
-        self.show_if_due();
-    }
-
-    fn show_if_due(&mut self) {
-        let now = boottime();
-        if !self.is_unshown || now < self.show_due {
-            return;
+        if has_changed || shown {
+            self.showing.want();
         }
-        self.is_unshown = false;
-        let owned = self.show();
-        if owned > MANY_PARTITIONS {
-            self.show_due = now + SHOW_INTERVAL;
+        let now = boottime();
+        if self.showing.is_due(now) {
+            let owned = self.show();
+            self.showing.shown(now, boottime(), owned);
         }
     }
 
@@ -402,7 +425,7 @@ impl Driver {
             }
             Action::ReleaseLeadership => {
                 if let Some(agent) = &mut self.parts.agent {
-                    self.tasks.spawn(agent.release());
+                    self.releases.spawn(agent.release());
                 }
             }
             Action::Abort(why) => abort(&self.parts.authority, &why),

@@ -6,6 +6,8 @@ use divvy_core::leader::State;
 use divvy_core::store::{StoreError, Token};
 use divvy_core::{Error, Invalid, Partition};
 
+use super::settings::span::Span;
+
 /// Why a manager could not do something. What is running is not touched by
 /// any of these: that is what deadlines are for.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -31,6 +33,15 @@ pub enum ManagerError {
     /// deadline, and goes on by itself when the store is back.
     #[error("connection to the store lost: {0}")]
     ConnectionLost(Box<str>),
+
+    /// The lease could not be renewed in time, and work stops before it ends.
+    /// Nothing has to be done: it goes on by itself when the store answers, or
+    /// with another id when others have taken over.
+    #[error("the lease runs out: no renewal was acknowledged for {}; work stops until one is", Span(*silent))]
+    LeaseRunsOut {
+        /// For how long.
+        silent: Duration,
+    },
 
     /// The store cannot be used as it is. Its message says what to change.
     #[error(transparent)]
@@ -88,6 +99,26 @@ pub enum ManagerError {
     /// The manager has ended.
     #[error("the manager has ended: {0}")]
     Ended(Box<str>),
+}
+
+impl ManagerError {
+    /// Which of these it is, in the words of events and logs.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "invalid",
+            Self::StableIdExhausted { .. } => "stable_id_exhausted",
+            Self::ConnectionLost(_) => "connection_lost",
+            Self::LeaseRunsOut { .. } => "lease_runs_out",
+            Self::Store(_) => "store",
+            Self::StaleAssignment { .. } => "stale_assignment",
+            Self::ElectionFailed(_) => "election_failed",
+            Self::Hook { .. } => "hook",
+            Self::StartTimedOut { .. } => "start_timed_out",
+            Self::StopTimedOut { .. } => "stop_timed_out",
+            Self::Problem(_) => "problem",
+            Self::Ended(_) => "ended",
+        }
+    }
 }
 
 impl From<Error> for ManagerError {

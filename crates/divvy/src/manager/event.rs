@@ -2,6 +2,7 @@
 //! tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use divvy_core::leader::{Lifecycle, SessionId, State, Version};
 use divvy_core::store::Token;
@@ -47,6 +48,12 @@ pub enum EventKind {
         identity: Option<(Box<str>, SessionId)>,
         /// When.
         until: Option<Moment>,
+    },
+    /// The lease was about to end, which was told as an error, and is renewed
+    /// after all: work goes on.
+    LeaseRegained {
+        /// How long after the renewal before.
+        after: Duration,
     },
     /// A newer assignment is in force.
     Adopted {

@@ -1,8 +1,10 @@
 //! Grants: the right to work on a partition, for as long as the lease lasts.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use divvy_core::store::Token;
@@ -137,8 +139,8 @@ impl Grant {
     }
 
     /// Does something with the token while the grant is current. When the
-    /// grant ends before it is done, it is dropped where it waits: what it has
-    /// sent by then may have happened.
+    /// grant ends before it is done, it is dropped where it waits, and does not
+    /// go on even if it was woken: what it has sent by then may have happened.
     pub async fn run<F, T>(&self, work: F) -> Result<T, ManagerError>
     where
         F: AsyncFnOnce(Token) -> T,
@@ -150,11 +152,17 @@ impl Grant {
         if !self.is_current() {
             return Err(stale());
         }
-        tokio::select! {
-            biased;
-            () = self.ended() => Err(stale()),
-            done = work(self.token) => Ok(done),
-        }
+        let (ended, work) = (self.ended(), work(self.token));
+        tokio::pin!(ended, work);
+        poll_fn(|context| {
+            // Looked at besides: the timer that wakes at the end does not count
+            // a suspend, and a process that was paused is woken by anything.
+            if ended.as_mut().poll(context).is_ready() || !self.is_current() {
+                return Poll::Ready(Err(stale()));
+            }
+            work.as_mut().poll(context).map(Ok)
+        })
+        .await
     }
 
     /// The partition is asked back.
@@ -255,5 +263,29 @@ mod tests {
             "stale assignment: the grant of 'orders:1' with token 7 is over"
         );
         assert!(grant.run(async |_| ()).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn work_that_is_woken_after_the_end_does_not_go_on() {
+        let authority = Arc::new(Authority::default());
+        authority.set(Some(soon()));
+        let grant = grant(&authority);
+        let polls = std::cell::Cell::new(0);
+        let work = grant.run(async |_| {
+            poll_fn(|_| {
+                polls.set(polls.get() + 1);
+                Poll::<()>::Pending
+            })
+            .await;
+        });
+        tokio::pin!(work);
+        let outcome = poll_fn(|context| {
+            assert!(work.as_mut().poll(context).is_pending());
+            // As after a pause: time has passed, and no timer has noticed yet.
+            authority.until.store(1, Ordering::SeqCst);
+            Poll::Ready(work.as_mut().poll(context))
+        });
+        assert!(matches!(outcome.await, Poll::Ready(Err(_))));
+        assert_eq!(polls.get(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! What an application does when its assignment changes.
 
 use std::error::Error as StdError;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use divvy_core::Partition;
@@ -76,6 +77,38 @@ pub trait Hooks: Send + Sync + 'static {
     /// Something went wrong that the manager survives.
     async fn error(&self, error: &ManagerError) {
         let _unused = error;
+    }
+}
+
+/// Hooks that the application keeps a hold of.
+#[async_trait]
+impl<H: Hooks + ?Sized> Hooks for Arc<H> {
+    async fn assigned(&self, partition: &Partition, grant: Grant) -> Result<(), HookError> {
+        (**self).assigned(partition, grant).await
+    }
+
+    async fn revoked(&self, partition: &Partition) -> Result<(), HookError> {
+        (**self).revoked(partition).await
+    }
+
+    async fn assignment_changed(
+        &self,
+        added: &[Partition],
+        removed: &[Partition],
+    ) -> Result<(), HookError> {
+        (**self).assignment_changed(added, removed).await
+    }
+
+    async fn state_changed(&self, from: State, to: State) {
+        (**self).state_changed(from, to).await;
+    }
+
+    async fn leadership_changed(&self, is_leader: bool) {
+        (**self).leadership_changed(is_leader).await;
+    }
+
+    async fn error(&self, error: &ManagerError) {
+        (**self).error(error).await;
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use divvy_core::leader::{Handover, State};
 
 use super::error::state_name;
+use super::labels::MetricLabels;
 
 const STATES: [State; 9] = [
     State::Init,
@@ -39,6 +40,7 @@ pub struct Metrics {
     state: AtomicU64,
     pub(super) is_leader: AtomicU64,
     pub(super) assigned_partitions: AtomicU64,
+    pub(super) unowned_partitions: AtomicU64,
     pub(super) assignment_epoch: AtomicU64,
     pub(super) assignment_version: AtomicU64,
     transitions: [[AtomicU64; STATES.len()]; STATES.len()],
@@ -65,6 +67,7 @@ impl Default for Metrics {
             state: AtomicU64::default(),
             is_leader: AtomicU64::default(),
             assigned_partitions: AtomicU64::default(),
+            unowned_partitions: AtomicU64::default(),
             assignment_epoch: AtomicU64::default(),
             assignment_version: AtomicU64::default(),
             transitions: Default::default(),
@@ -100,6 +103,15 @@ impl Metrics {
         }
     }
 
+    /// The driver is gone without a last word: it is shut down, neither leads
+    /// nor owns anything.
+    pub(super) fn nothing_left(&self) {
+        let state = State::Shutdown as u64;
+        self.state.store(state, Ordering::Relaxed);
+        self.is_leader.store(0, Ordering::Relaxed);
+        self.assigned_partitions.store(0, Ordering::Relaxed);
+    }
+
     pub(super) fn moved(&self, cause: &str, count: u64) {
         let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(sum) = moves.get_mut(cause) {
@@ -125,7 +137,12 @@ impl Metrics {
 
     /// Everything, in Prometheus' text form; `worker` becomes a label.
     pub fn render(&self, worker: &str) -> String {
-        let mut page = Page::new(worker);
+        self.render_with(worker, &MetricLabels::default())
+    }
+
+    /// The same with these labels besides.
+    pub fn render_with(&self, worker: &str, labels: &MetricLabels) -> String {
+        let mut page = Page::new(worker).with(labels);
         self.render_gauges(&mut page);
         self.render_counters(&mut page);
         self.render_labelled(&mut page);
@@ -146,6 +163,12 @@ impl Metrics {
                 "gauge",
                 "Partitions that it owns",
                 &self.assigned_partitions,
+            ),
+            (
+                "unowned_partitions",
+                "gauge",
+                "Partitions that nobody owns, as leader",
+                &self.unowned_partitions,
             ),
             (
                 "assignment_epoch",
@@ -326,15 +349,23 @@ impl<const N: usize> Histogram<N> {
 
 pub(crate) struct Page {
     text: String,
-    worker: String,
+    /// Of every line.
+    labels: String,
 }
 
 impl Page {
     pub(crate) fn new(worker: &str) -> Self {
         Self {
             text: String::new(),
-            worker: escaped(worker),
+            labels: format!("worker=\"{}\"", escaped(worker)),
         }
+    }
+
+    /// With these labels on every line.
+    #[must_use]
+    pub(crate) fn with(mut self, labels: &MetricLabels) -> Self {
+        self.labels += labels.as_str();
+        self
     }
 
     pub(crate) fn into_text(self) -> String {
@@ -356,11 +387,8 @@ impl Page {
     }
 
     pub(crate) fn line(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {
-        let worker = &self.worker;
-        let _text = writeln!(
-            self.text,
-            "divvy_{name}{{worker=\"{worker}\"{labels}}} {value}"
-        );
+        let all = &self.labels;
+        let _text = writeln!(self.text, "divvy_{name}{{{all}{labels}}} {value}");
     }
 }
 
@@ -378,6 +406,23 @@ mod tests {
     fn states_are_numbered_as_the_specification_orders_them() {
         for (number, state) in STATES.iter().enumerate() {
             assert_eq!(*state as usize, number);
+        }
+    }
+
+    #[test]
+    fn of_a_driver_that_is_gone_no_last_value_stays() {
+        let metrics = Metrics::default();
+        metrics.state_changed(State::Init, State::Stable, Duration::ZERO);
+        metrics.is_leader.store(1, Ordering::Relaxed);
+        metrics.assigned_partitions.store(7, Ordering::Relaxed);
+        metrics.nothing_left();
+        let page = metrics.render("w");
+        for line in [
+            "divvy_worker_state{worker=\"w\"} 8",
+            "divvy_is_leader{worker=\"w\"} 0",
+            "divvy_assigned_partitions{worker=\"w\"} 0",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}: {page}");
         }
     }
 
@@ -403,6 +448,10 @@ mod tests {
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }
+        let labels = MetricLabels::default().with("cluster", "a\"b").unwrap();
+        let labelled = metrics.render_with("w", &labels);
+        let line = "divvy_affinity_score_bucket{worker=\"w\",cluster=\"a\\\"b\",le=\"0.9\"} 1";
+        assert!(labelled.lines().any(|found| found == line), "{labelled}");
         let is_known = |line: &str| line.starts_with("# ") || line.starts_with("divvy_");
         assert!(page.lines().all(is_known), "{page}");
     }

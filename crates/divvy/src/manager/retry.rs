@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use divvy_core::Invalid;
 use divvy_core::leader::{Retries, TIMING_MAX};
+use divvy_core::{Invalid, Spelled};
 
 /// Most retries.
 const RETRIES_MAX: u32 = 100;
@@ -47,24 +47,22 @@ impl Retry {
     pub fn check(&self) -> Result<(), Invalid> {
         if self.max_retries > RETRIES_MAX {
             let rule = format!("must be at most {RETRIES_MAX}");
-            return Err(Invalid::new("max_retries", self.max_retries, rule));
+            return Err(Invalid::new("retry.max_retries", self.max_retries, rule));
         }
         if !(1.0..=BACKOFF_MAX).contains(&self.backoff) {
             let rule = format!("must be in 1..={BACKOFF_MAX}");
-            return Err(Invalid::new("backoff", self.backoff, rule));
+            return Err(Invalid::new("retry.backoff", self.backoff, rule));
         }
         if self.max_delay > TIMING_MAX {
-            let rule = format!("must be at most {TIMING_MAX:?}");
-            return Err(Invalid::new(
-                "max_delay",
-                format!("{:?}", self.max_delay),
-                rule,
-            ));
+            let rule = format!("must be at most {}", Spelled(TIMING_MAX));
+            let value = Spelled(self.max_delay);
+            return Err(Invalid::new("retry.max_delay", value, rule));
         }
         if self.max_delay < self.initial_delay {
-            let rule = format!("must be at least initial_delay, {:?}", self.initial_delay);
-            let value = format!("{:?}", self.max_delay);
-            return Err(Invalid::new("max_delay", value, rule));
+            let least = Spelled(self.initial_delay);
+            let rule = format!("must be at least retry.initial_delay, {least}");
+            let value = Spelled(self.max_delay);
+            return Err(Invalid::new("retry.max_delay", value, rule));
         }
         Ok(())
     }
@@ -140,7 +138,8 @@ mod tests {
             ..Retry::default()
         };
         let told = wrong.check().unwrap_err().to_string();
-        assert_eq!(told, "max_delay '10ms': must be at least initial_delay, 1s");
+        let rule = "must be at least retry.initial_delay, 1s";
+        assert_eq!(told, format!("retry.max_delay '10ms': {rule}"));
     }
 
     #[test]

@@ -3,11 +3,13 @@
 mod document;
 pub(crate) mod field;
 pub(crate) mod form;
+mod shutdown;
 pub(crate) mod span;
 
-use divvy_core::leader::{LeaderSettings, SelfDescription, Shutdown};
+use divvy_core::leader::{LeaderSettings, SelfDescription, Shutdown, TIMING_MAX};
 use divvy_core::{
-    Error, Health, Invalid, StrategyName, StrategySettings, WORKER_NAME_BYTES_MAX, Worker,
+    Error, Health, Invalid, Spelled, StrategyName, StrategySettings, WORKER_NAME_BYTES_MAX,
+    WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN, Worker,
 };
 use serde::{Deserialize, Serialize};
 
@@ -123,22 +125,22 @@ impl Settings {
 
     /// Whether all values are inside their bounds and fit together.
     pub fn check(&self) -> Result<(), Error> {
-        self.leader.check()?;
+        self.leader.check().map_err(as_in_files)?;
         self.retry.check()?;
-        self.strategy.build()?;
+        self.strategy.check()?;
         self.description()?;
         if let Some(instance) = &self.instance {
-            check_instance(instance)?;
+            check_name("instance", instance)?;
         }
         if !(1..=HOOK_CONCURRENCY_MAX).contains(&self.hook_concurrency) {
             let rule = format!("must be in 1..={HOOK_CONCURRENCY_MAX}");
             return Err(Invalid::new("hook_concurrency", self.hook_concurrency, rule).into());
         }
         if let Shutdown::Return { within } = self.shutdown
-            && within > divvy_core::leader::TIMING_MAX
+            && within > TIMING_MAX
         {
-            let rule = format!("must be at most {:?}", divvy_core::leader::TIMING_MAX);
-            return Err(Invalid::new("shutdown", format!("{within:?}"), rule).into());
+            let rule = format!("must be at most {}", Spelled(TIMING_MAX));
+            return Err(Invalid::new("shutdown.return", Spelled(within), rule).into());
         }
         self.source().map(|_source| ())
     }
@@ -164,8 +166,10 @@ impl Settings {
 
     /// What this worker says of itself at first.
     pub(super) fn description(&self) -> Result<SelfDescription, Error> {
-        let mut worker = Worker::new("worker")?.with_weight(self.weight)?;
+        let weighed = Worker::new("worker")?.with_weight(self.weight);
+        let mut worker = weighed.map_err(|_error| wrong_weight(self.weight))?;
         if let Some(zone) = &self.zone {
+            check_name("zone", zone)?;
             worker = worker.with_zone(zone.as_str())?;
         }
         Ok(SelfDescription {
@@ -182,16 +186,32 @@ impl Settings {
         }
         let host = rustix::system::uname();
         let name = host.nodename().to_string_lossy().into_owned();
-        check_instance(&name)?;
+        check_name("instance", &name)?;
         Ok(name.into())
     }
 }
 
-fn check_instance(instance: &str) -> Result<(), Error> {
-    let is_short = (1..=WORKER_NAME_BYTES_MAX).contains(&instance.len());
-    if !is_short || instance.contains(char::is_control) {
+/// What a weight must be; the worker that has it has no name yet.
+pub(super) fn wrong_weight(weight: f64) -> Invalid {
+    let rule = format!("must be 0 or in {WORKER_WEIGHT_MIN}..={WORKER_WEIGHT_MAX}");
+    Invalid::new("weight", weight, rule)
+}
+
+/// The same with the field's name in files, where some stand inside of others.
+fn as_in_files(invalid: Invalid) -> Invalid {
+    let field = match invalid.field() {
+        "min_rebalance_threshold" => "assignment.min_rebalance_threshold",
+        "rebalance_cooldown" => "assignment.rebalance_cooldown",
+        _ => return invalid,
+    };
+    Invalid::new(field, invalid.value(), invalid.rule())
+}
+
+fn check_name(field: &'static str, name: &str) -> Result<(), Error> {
+    let is_short = (1..=WORKER_NAME_BYTES_MAX).contains(&name.len());
+    if !is_short || name.contains(char::is_control) {
         let rule = format!("must have 1..={WORKER_NAME_BYTES_MAX} bytes and no control characters");
-        return Err(Invalid::new("instance", instance, rule).into());
+        return Err(Invalid::new(field, name, rule).into());
     }
     Ok(())
 }

@@ -26,7 +26,8 @@ pub trait PartitionSource: Send + Sync + 'static {
     async fn list_partitions(&self) -> Result<Partitions, HookError>;
 
     /// Waits until they may have changed; without an implementation, for ever.
-    /// Everybody follows it, and the leader then lists.
+    /// Everybody follows it, and the leader then lists, once a second at most.
+    /// One that panics is not followed any more, which is told.
     async fn changed(&self) {
         std::future::pending::<()>().await;
     }

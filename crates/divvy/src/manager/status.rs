@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::error::{ManagerError, state_name};
 use super::metrics::Metrics;
+use super::settings::wrong_weight;
 use super::shown::Shown;
 
 /// The assignment of one worker.
@@ -20,7 +21,8 @@ pub struct CurrentAssignment {
     /// How far the cluster has come.
     pub lifecycle: Option<Lifecycle>,
     /// What this worker owns, in the order of the partitions' text: what was
-    /// started and has not been stopped.
+    /// started and has not been stopped. A partition is here from when the hook
+    /// `assigned` has returned until `revoked` has.
     pub partitions: Arc<[AssignedPartition]>,
 }
 
@@ -47,6 +49,8 @@ pub(super) struct Status {
     pub(super) assignment: Arc<Shown<Arc<CurrentAssignment>>>,
     pub(super) worker_id: Shown<Option<Arc<str>>>,
     pub(super) is_leader: AtomicBool,
+    /// Whether any hook of a partition was called that nothing has undone.
+    pub(super) is_working: AtomicBool,
     pub(super) description: watch::Sender<SelfDescription>,
     pub(super) wishes: mpsc::Sender<Wish>,
     pub(super) metrics: Metrics,
@@ -61,6 +65,7 @@ impl Status {
             assignment: Arc::new(Shown::new(Arc::default())),
             worker_id: Shown::new(None),
             is_leader: AtomicBool::new(false),
+            is_working: AtomicBool::new(false),
             description: watch::Sender::new(description),
             wishes,
             metrics: Metrics::default(),
@@ -73,6 +78,7 @@ impl Status {
         self.is_leader.store(false, Ordering::Relaxed);
         self.worker_id.set(None);
         self.assignment.set(Arc::default());
+        self.metrics.nothing_left();
     }
 }
 
@@ -156,7 +162,8 @@ impl View {
     /// Says what this worker's capacity is, in relation to the others'.
     pub fn report_weight(&self, weight: f64) -> Result<(), ManagerError> {
         // The bounds are a worker's.
-        let weight = Worker::new("worker")?.with_weight(weight)?.weight();
+        let worker = Worker::new("worker")?.with_weight(weight);
+        let weight = worker.map_err(|_error| wrong_weight(weight))?.weight();
         self.describe(|description| description.weight = weight);
         Ok(())
     }

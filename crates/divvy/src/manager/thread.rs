@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use divvy_core::Strategy;
@@ -102,7 +103,7 @@ fn live(
     status.state.set(State::Shutdown);
     let outcome = lived.unwrap_or_else(|panic| {
         let why = panic_text(panic.as_ref());
-        let runs = !status.assignment.get().partitions.is_empty();
+        let runs = status.is_working.load(Ordering::Relaxed);
         status.nothing_left();
         if runs && is_strict {
             // Nobody is left who could stop what runs.

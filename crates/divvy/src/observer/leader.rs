@@ -110,6 +110,7 @@ pub(super) fn judge(seen: Seen, beats: &mut BTreeMap<Box<str>, Beat>, now: Momen
     beats.retain(|id, _| seen.workers.iter().any(|(known, _)| known == id));
     let workers = seen.workers.iter().map(|(id, record)| WorkerStatus {
         name: id.to_string(),
+        // First: it takes in what is seen.
         life: life(id, record, beats, now),
         healthy: record.health == Health::Healthy,
         weight: record.weight,
@@ -119,6 +120,8 @@ pub(super) fn judge(seen: Seen, beats: &mut BTreeMap<Box<str>, Beat>, now: Momen
         cordoned: seen.control.cordoned.contains(&**id),
         drained: seen.control.drained.contains(&**id),
         owned: 0,
+        lease: Some(record.lease),
+        renewed: renewed(id, beats, now),
         serves: None,
         max_partitions: None,
     });
@@ -179,14 +182,23 @@ fn life(
     }
 }
 
+/// How long ago a worker was seen to renew its lease.
+fn renewed(id: &str, beats: &BTreeMap<Box<str>, Beat>, now: Moment) -> Option<Duration> {
+    let beat = beats.get(id).filter(|beat| beat.is_beating);
+    beat.map(|beat| now.since(beat.since))
+}
+
 fn partitions(committed: &Committed, control: &Control) -> Vec<PartitionStatus> {
     let root = &committed.root;
     let owner = |session: u32| {
         let entry = root.sessions.get(session as usize);
         entry.map(|entry| entry.worker.to_string())
     };
-    let entries = committed.partitions.as_slice().iter().zip(&root.holdings);
-    let status = entries.map(|(partition, holding)| {
+    let entries = committed.partitions.as_slice().iter();
+    let entries = entries
+        .zip(committed.partitions.loads())
+        .zip(&root.holdings);
+    let status = entries.map(|((partition, load), holding)| {
         let (owner, token, asked_back) = match *holding {
             Holding::None => (None, None, false),
             Holding::Held { session, token } => (owner(session), Some(token), false),
@@ -198,8 +210,11 @@ fn partitions(committed: &Committed, control: &Control) -> Vec<PartitionStatus> 
             token,
             asked_back,
             orphaned: false,
+            foreign: false,
             lease_left: None,
             desired: None,
+            misaligned: None,
+            weight: load as f64,
             pinned: control.pinned.get(&name).cloned(),
             name,
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use divvy_core::lease::{Group, Outlook};
+use divvy_core::lease::{Group, Misalignment, Outlook};
 use divvy_core::store::{Holder, LeaseKey, LeaseName, Member, StoreError, WorkerInfo};
 use divvy_core::{Considered, Control, MoveEntry, WORKER_WEIGHT_DEFAULT};
 
@@ -150,7 +150,7 @@ fn said(member: &Member) -> WorkerInfo {
 
 fn worker(member: &Member, control: &Control) -> WorkerStatus {
     let info = said(member);
-    let is_drained = control.drained.contains(&member.name);
+    let is_drained = info.drained || control.drained.contains(&member.name);
     WorkerStatus {
         name: member.name.clone(),
         // The store forgets whoever is not.
@@ -163,6 +163,8 @@ fn worker(member: &Member, control: &Control) -> WorkerStatus {
         cordoned: control.cordoned.contains(&member.name),
         drained: is_drained,
         owned: 0,
+        lease: None,
+        renewed: None,
         serves: info.groups,
         max_partitions: info.max_partitions,
     }
@@ -176,6 +178,8 @@ fn partition(
 ) -> PartitionStatus {
     let name = key.to_string();
     let prefix = format!("{cluster}:");
+    let is_ours = |holder: &Holder| holder.worker.starts_with(&prefix);
+    let foreign = holder.as_ref().is_some_and(|holder| !is_ours(holder));
     // A holder of another cluster is told with its whole id.
     let owner = holder.as_ref().map(|holder| {
         let name = holder.worker.strip_prefix(&prefix);
@@ -187,6 +191,7 @@ fn partition(
         .as_ref()
         .is_some_and(|owner| control.cordoned.contains(owner) && !control.drained.contains(owner));
     let desired = outlook.desired(key).filter(|_| !is_kept);
+    let is_capped = holder.is_none() && outlook.is_capped(key);
     PartitionStatus {
         owner,
         token: holder
@@ -195,8 +200,11 @@ fn partition(
             .map(|(token, _)| token),
         asked_back: false,
         orphaned: false,
+        foreign,
         lease_left: holder.map(|holder| holder.left),
         desired: desired.map(str::to_owned),
+        misaligned: is_capped.then(|| Misalignment::Cap.as_str()),
+        weight: 1.0,
         pinned: outlook.control().pinned.get(&name).cloned(),
         name,
     }

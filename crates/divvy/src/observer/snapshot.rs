@@ -100,6 +100,13 @@ pub struct WorkerStatus {
     pub drained: bool,
     /// How many partitions are its own.
     pub owned: usize,
+    /// How long it may work on without a renewal, in leader mode.
+    #[serde(skip)]
+    pub lease: Option<Duration>,
+    /// How long ago it was last seen to renew that, in leader mode; nothing if
+    /// it was not seen to.
+    #[serde(skip)]
+    pub renewed: Option<Duration>,
     /// The groups that it serves, in lease mode; nothing is all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serves: Option<Vec<String>>,
@@ -122,6 +129,10 @@ pub struct PartitionStatus {
     pub asked_back: bool,
     /// Whether its owner is gone, or away: nobody works on it.
     pub orphaned: bool,
+    /// Whether its owner is no worker of this cluster, in lease mode: leases of
+    /// one name are shared by all clusters of a store. Its owner is then told
+    /// as `cluster:name`.
+    pub foreign: bool,
     /// How long its lease runs unless it is renewed, in lease mode.
     #[serde(
         serialize_with = "left_milliseconds",
@@ -133,6 +144,13 @@ pub struct PartitionStatus {
     /// owner is cordoned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub desired: Option<String>,
+    /// Why nobody should own it, in lease mode: `cap`, where all who could
+    /// have as many as they may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub misaligned: Option<&'static str>,
+    /// What it weighs in relation to the others.
+    #[serde(skip)]
+    pub weight: f64,
     /// To whom operators have pinned it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<String>,
@@ -168,7 +186,8 @@ impl Snapshot {
         let here: std::collections::BTreeSet<&str> = here.map(|w| w.name.as_str()).collect();
         for partition in &mut self.partitions {
             let owner = partition.owner.as_deref();
-            partition.orphaned = owner.is_some_and(|owner| !here.contains(owner));
+            let is_gone = owner.is_some_and(|owner| !here.contains(owner));
+            partition.orphaned = is_gone && !partition.foreign;
         }
         self
     }

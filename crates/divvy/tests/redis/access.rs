@@ -13,7 +13,7 @@ pub(crate) const LEASE_RULE: &str = "divvy-leases on >PASSWORD resetkeys resetch
      ~divvy:t:* ~divvy:session:* ~divvy:info:* ~divvy:wishes:* ~divvy:moves:* ~divvy:created* \
      &cfg:updates &divvy:released:* &divvy:members:* \
      -@all +ping +info +eval +evalsha +subscribe +publish +time +exists +get +getrange +set \
-     +del +pexpire +pttl +sadd +srem +sismember +sscan";
+     +del +pexpire +pttl +sadd +srem +sismember +sscan +rpush +ltrim +lrange";
 
 /// Leader mode: as in docs/operating.md.
 pub(crate) const KEY_VALUE_RULE: &str = "divvy-records on >PASSWORD resetkeys resetchannels \
@@ -55,6 +55,8 @@ async fn both_stores_work_on_valkey_under_the_least_privilege() {
     assert_eq!(store.members().await.unwrap().len(), 1);
     store.set_group(&name("orders"), "{}").await.unwrap();
     assert_eq!(store.groups().await.unwrap().len(), 1);
+    store.log_moves(&["line".to_owned()]).await.unwrap();
+    assert_eq!(store.moves().await.unwrap(), ["line"]);
     heard.next().await;
     let settings = with_login("divvy-records", "s3cret");
     let store = RedisKeyValue::open(&url, &settings).await.unwrap();

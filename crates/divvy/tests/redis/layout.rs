@@ -26,6 +26,7 @@ async fn keys_and_values_are_those_of_the_layout() {
         store.mark_moved(&[lease(7)], LONG).await.unwrap();
         let document = r#"{"name":"orders","units":8}"#;
         store.set_group(&name("orders"), document).await.unwrap();
+        store.log_moves(&["a move".to_owned()]).await.unwrap();
 
         let mut raw = Raw::of(&server);
         let expected = [
@@ -33,6 +34,7 @@ async fn keys_and_values_are_those_of_the_layout() {
             "cfg:workloads",
             "divvy:created",
             "divvy:info:tests:a",
+            "divvy:moves:tests",
             "divvy:session:tests:a",
             "divvy:t:{lease:orders:7}",
             "lease:orders:7",
@@ -48,6 +50,8 @@ async fn keys_and_values_are_those_of_the_layout() {
         assert_eq!(raw.members("nodes:tests"), ["tests:a"]);
         assert_eq!(raw.members("cfg:workloads"), ["orders"]);
         assert_eq!(raw.get("cfg:workload:orders").unwrap(), document);
+        let log = raw.say(&["LRANGE", "divvy:moves:tests", "0", "-1"]);
+        assert_eq!(log, Reply::Array(vec![Reply::Bytes("a move".into())]));
         let fence = format!("{token} {}", wish.nonce);
         assert_eq!(raw.get("divvy:t:{lease:orders:7}").unwrap(), fence);
         assert_eq!(

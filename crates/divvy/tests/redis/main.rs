@@ -13,6 +13,7 @@ mod hostile;
 mod incarnation;
 mod layout;
 mod log;
+mod moves;
 mod persistence;
 mod raw;
 mod scripts;

@@ -131,11 +131,14 @@ async fn the_loss_of_the_leader_of_a_replicated_stream_loses_and_repeats_nothing
         one.assign(partition, grant(partition, 1)).await.unwrap();
         publisher.publish(&settings, partition, 0..20).await;
     }
-    let first = publisher
-        .consumer(&settings, all.iter().next().unwrap())
-        .await;
+    let first = until_some(SOON, "a leader of the first consumer", async || {
+        let first = all.iter().next().unwrap();
+        let found = publisher.consumer(&settings, first).await;
+        found["cluster"]["leader"].is_string().then_some(found)
+    })
+    .await;
     let copies = first["cluster"]["replicas"].as_array();
-    assert_eq!(copies.map(Vec::len), Some(2), "{first}");
+    assert_eq!(copies.map(Vec::len), Some(2), "beside the leader: {first}");
     let leader = until_some(SOON, "a leader of the stream", async || {
         cluster.leader_of("orders").await
     });

@@ -179,6 +179,8 @@ mod tests {
             cordoned: name == "b",
             drained: false,
             owned,
+            lease: None,
+            renewed: None,
             serves: None,
             max_partitions: None,
         }
@@ -191,8 +193,11 @@ mod tests {
             token: None,
             asked_back: false,
             orphaned: false,
+            foreign: false,
             lease_left: None,
             desired: None,
+            misaligned: None,
+            weight: 1.0,
             pinned: None,
         };
         let moved = MoveEntry {

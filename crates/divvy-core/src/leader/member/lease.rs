@@ -50,12 +50,23 @@ impl Member {
         if self.is_draining && self.may_work() {
             self.is_draining = false;
             self.work.dirty = true;
+            if let Some(since) = self.silent_since.take() {
+                let after = self.clock.now.since(since);
+                self.report(Report::LeaseRegained(after));
+            }
         }
     }
 
     /// The lease was not renewed in time: stop before it ends, and take the
     /// work up again if a renewal is accepted after all.
     pub(super) fn drain(&mut self) {
+        let Some(session) = &self.session else { return };
+        if !self.is_draining && self.stopping.is_none() {
+            let renewed = before(session.until, self.setup.settings.heartbeat_ttl);
+            self.silent_since = Some(renewed);
+            let silent = self.clock.now.since(renewed);
+            self.report(Report::LeaseRunsOut(silent));
+        }
         self.is_draining = true;
         self.has_drained = true;
         self.work.dirty = true;
@@ -93,6 +104,7 @@ impl Member {
         }
         self.work.revoke_all();
         self.is_draining = false;
+        self.silent_since = None;
         // Authority ends before anything else is asked for.
         self.tell_deadline();
         self.report(Report::SessionEnded(why.into()));

@@ -69,11 +69,17 @@ impl Member {
         let leading = self.leading.as_ref();
         let said = Trigger::of_answer(answer, partition);
         let known = leading.and_then(|leading| leading.triggers.get(partition));
-        if let Some(known) = known {
-            return (known.cause.clone(), known.considered.clone());
-        }
         let considered = said.as_ref().map(|said| said.considered.clone());
         let considered = considered.unwrap_or_default();
+        if let Some(known) = known {
+            // Whom an operator's wish freed it from is known since then, who
+            // gets it only now.
+            let considered = match known.considered.is_empty() {
+                true => considered,
+                false => known.considered.clone(),
+            };
+            return (known.cause.clone(), considered);
+        }
         let handover = holder.and_then(|holder| self.handover(partition, holder));
         let cause = match (holder, handover.map(|(handover, _)| handover)) {
             (None, _) => said.map_or_else(|| "it had no owner".to_owned(), |said| said.cause),

@@ -4,6 +4,7 @@
 //! while one runs is looked at when it ends.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use crate::hash;
 use crate::leader::action::HookId;
@@ -45,6 +46,14 @@ impl Phase {
             Self::Starting { token, .. }
             | Self::Running { token }
             | Self::Stopping { token, .. } => Some(token),
+        }
+    }
+
+    /// The token that it was started with, if its start hook has returned.
+    pub(super) const fn started_with(self) -> Option<Token> {
+        match self {
+            Self::Running { token } | Self::Stopping { token, .. } => Some(token),
+            Self::Idle | Self::Starting { .. } => None,
         }
     }
 
@@ -122,18 +131,18 @@ impl Slot {
 /// All partitions that are granted or not yet stopped.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
-    slots: BTreeMap<Box<str>, Slot>,
-    hooks: BTreeMap<HookId, Box<str>>,
+    slots: BTreeMap<Arc<str>, Slot>,
+    hooks: BTreeMap<HookId, Arc<str>>,
     last_hook: u64,
     /// Something changed that no slot has been looked at for.
     pub(super) dirty: bool,
     /// Slots that something changed for, each alone: with many partitions, not
     /// all are looked at whenever a hook ends.
-    touched: Vec<Box<str>>,
+    touched: Vec<Arc<str>>,
     /// Slots that would start if fewer hooks ran.
-    waiting: VecDeque<Box<str>>,
+    waiting: VecDeque<Arc<str>>,
     /// Slots whose start may have failed.
-    failed: BTreeSet<Box<str>>,
+    failed: BTreeSet<Arc<str>>,
     /// Slots in which anything runs, and those in which a stop hook does.
     busy: usize,
     stops: usize,
@@ -192,7 +201,7 @@ impl Work {
             is_cancelled: false,
             reminded: 0,
         };
-        self.slots.insert(partition.as_str().into(), slot);
+        self.slots.insert(partition.shared_text(), slot);
     }
 
     /// The partitions that need something now, whose hooks are then taken as
@@ -204,7 +213,7 @@ impl Work {
         since: Option<Moment>,
     ) -> Vec<(HookId, Partition, Need)> {
         let mut begun = Vec::new();
-        let names: Vec<Box<str>> = if std::mem::take(&mut self.dirty) {
+        let names: Vec<Arc<str>> = if std::mem::take(&mut self.dirty) {
             self.touched.clear();
             self.waiting.clear();
             self.slots.retain(|_, slot| !slot.is_over());
@@ -228,7 +237,7 @@ impl Work {
     /// Begins what one slot needs, if it needs anything.
     fn look(
         &mut self,
-        name: &str,
+        name: &Arc<str>,
         may_work: bool,
         now: Moment,
         since: Option<Moment>,
@@ -237,7 +246,7 @@ impl Work {
         let need = slot.need(may_work, now)?;
         // What has to stop never waits for what may start.
         if need != Need::Stop && self.hooks.len() >= HOOKS_MAX {
-            self.waiting.push_back(name.into());
+            self.waiting.push_back(Arc::clone(name));
             return None;
         }
         self.last_hook += 1;
@@ -255,7 +264,7 @@ impl Work {
             Need::Start(_) => self.busy += 1,
             Need::Stop => self.stops += 1,
         }
-        self.hooks.insert(hook, name.into());
+        self.hooks.insert(hook, Arc::clone(name));
         Some((hook, need))
     }
 
@@ -301,7 +310,7 @@ impl Work {
         }
         slot.is_cancelled &= slot.phase != Phase::Idle;
         if slot.phase == Phase::Idle && slot.not_before.is_some() {
-            self.failed.insert(name.clone());
+            self.failed.insert(Arc::clone(&name));
         }
         self.busy -= usize::from(before != Phase::Idle && slot.phase == Phase::Idle);
         self.stops -= usize::from(matches!(before, Phase::Stopping { .. }));

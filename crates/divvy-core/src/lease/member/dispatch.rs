@@ -86,6 +86,22 @@ impl Member {
                     self.regrouped();
                 }
             }
+            Event::Tuned(settings) => {
+                let tuned = self.setup.settings.clone().tuned(&settings);
+                if self.setup.settings != tuned {
+                    self.setup.settings = tuned;
+                    // The others go by the limits that this worker tells.
+                    self.beat();
+                    self.reconcile_soon();
+                }
+            }
+            Event::DrainAsked(wanted) => {
+                if self.is_drain_asked != wanted {
+                    self.is_drain_asked = wanted;
+                    self.beat();
+                    self.reconcile_soon();
+                }
+            }
             Event::RefreshRequested => self.resync(),
             Event::Stop => self.begin_stop(),
         }

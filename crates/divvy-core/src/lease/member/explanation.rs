@@ -50,11 +50,14 @@ impl Member {
         let why = match (is_mine, unit.tenure) {
             (Some(true), None) => Some(self.why_not_taken(unit, &Room::of(self))),
             (Some(false), Some(tenure)) => Some(self.why_not_given_up(unit, tenure)),
+            (None, None) if unit.place.is_capped && holder.is_none() => Some(Misalignment::Cap),
             _ => None,
         };
         let ranking = served.map_or_else(Vec::new, |group| {
             let (roster, wishes) = (&self.roster, &self.wishes);
-            placement::explain(group, key.number, roster, wishes, holder.as_deref())
+            let is_capped = unit.place.is_capped && holder.is_none();
+            let taker = (holder.as_deref(), is_capped);
+            placement::explain(group, key.number, roster, wishes, taker)
         });
         Some(Explained {
             key: key.clone(),

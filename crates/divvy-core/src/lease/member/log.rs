@@ -22,7 +22,7 @@ impl Member {
             Seen::Unknown => None,
         };
         let from = from.map(|id| self.name_of(id));
-        let considered = self.considered(unit);
+        let considered = self.considered(unit, Some(self.setup.worker.name.as_str()));
         let cause = match (is_desired, &from) {
             _ if from.as_deref() == Some(self.setup.worker.name.as_str()) => {
                 "its worker came back".to_owned()
@@ -31,7 +31,16 @@ impl Member {
             (_, Some(from)) => {
                 format!("{from} let its lease run out, and this worker is next in rank")
             }
-            (true, None) => "it was free, and this worker is first in rank".to_owned(),
+            (true, None) => match considered.first() {
+                Some(first) if first.worker != self.setup.worker.name.as_str() => {
+                    let why = first.rejected.as_deref().unwrap_or("may not take it");
+                    format!(
+                        "it was free, and {}, which is first in rank, {why}",
+                        first.worker
+                    )
+                }
+                _ => "it was free, and this worker is first in rank".to_owned(),
+            },
             (false, None) => "nobody who comes before this worker took it".to_owned(),
         };
         let entry = MoveEntry {
@@ -69,6 +78,12 @@ impl Member {
             (_, StopReason::Drained) => "an operator drained its worker".to_owned(),
             (_, StopReason::Shutdown) => "its worker stopped".to_owned(),
         };
+        let considered = match reason {
+            StopReason::Shed | StopReason::Unhealthy | StopReason::Drained => {
+                self.considered(unit, desired)
+            }
+            _ => Vec::new(),
+        };
         // The machine knows no wall clock: what the grant says of it, and how
         // long it lasted, do.
         let lasted = self.now.since(tenure.since).as_millis();
@@ -81,7 +96,7 @@ impl Member {
             version: None,
             token: Some(tenure.token.to_string()),
             unix_ms: granted_at(tenure.token).saturating_add(lasted),
-            considered: Vec::new(),
+            considered,
         };
         self.log(&entry);
     }
@@ -114,17 +129,16 @@ impl Member {
         self.send(Purpose::Log, Operation::LogMoves(moves), timeout);
     }
 
-    /// The first in rank for a unit.
-    fn considered(&self, unit: &Unit) -> Vec<crate::moves::Considered> {
+    /// The first in rank for a unit, which this one takes or should take.
+    fn considered(&self, unit: &Unit, taker: Option<&str>) -> Vec<crate::moves::Considered> {
         let Some(group) = unit
             .group
             .map(|group| &self.groups.served()[group as usize])
         else {
             return Vec::new();
         };
-        let me = self.setup.worker.name.as_str();
         let (number, roster) = (unit.key.number, &self.roster);
-        let mut ranking = placement::explain(group, number, roster, &self.wishes, Some(me));
+        let mut ranking = placement::explain(group, number, roster, &self.wishes, (taker, false));
         ranking.truncate(CONSIDERED_MAX);
         ranking
     }

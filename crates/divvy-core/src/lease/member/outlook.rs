@@ -71,12 +71,21 @@ impl Outlook {
         Some(&self.roster.peers()[desired as usize].name)
     }
 
+    /// Whether nobody should have a partition because everyone who may has as
+    /// many as it may.
+    pub fn is_capped(&self, key: &LeaseKey) -> bool {
+        let unit = self.units.find(key).map(|number| self.units.get(number));
+        unit.is_some_and(|unit| unit.place.is_capped)
+    }
+
     /// How all live workers rank for a partition, the best first, and why those
     /// that come before `owner` do not have it.
     pub fn ranking(&self, key: &LeaseKey, owner: Option<&str>) -> Vec<Considered> {
         let group = self.groups.iter().find(|group| *group.name() == key.group);
         group.map_or_else(Vec::new, |group| {
-            placement::explain(group, key.number, &self.roster, &self.wishes, owner)
+            let is_capped = owner.is_none() && self.is_capped(key);
+            let (roster, wishes) = (&self.roster, &self.wishes);
+            placement::explain(group, key.number, roster, wishes, (owner, is_capped))
         })
     }
 

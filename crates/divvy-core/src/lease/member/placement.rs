@@ -98,6 +98,7 @@ impl<'a> Scores<'a> {
         Place {
             desired: best.map(|best| best.peer),
             rank: mine.map(|mine| before(mine) as u32),
+            is_capped: false,
         }
     }
 
@@ -122,7 +123,7 @@ pub(super) fn place_all(
         let group = group.clone();
         move |peer: &Peer| match looks_at_served {
             true => peer.is_eligible(&group),
-            false => peer.info.healthy && peer.info.weight > 0.0,
+            false => peer.info.healthy && peer.info.weight > 0.0 && !peer.info.drained,
         }
     };
     let mut is_limited = false;
@@ -151,7 +152,7 @@ pub(super) fn explain(
     unit: u32,
     roster: &Roster,
     wishes: &Wishes,
-    taker: Option<&str>,
+    (taker, is_capped): (Option<&str>, bool),
 ) -> Vec<Considered> {
     let mut scores = Scores::new(group, roster, wishes, |_| true);
     // As people know them, whatever is quicker to compare.
@@ -163,9 +164,12 @@ pub(super) fn explain(
         .position(|scored| is_taker(&roster.peers()[scored.peer as usize]));
     let considered = ranking.iter().enumerate().map(|(place, scored)| {
         let peer = &roster.peers()[scored.peer as usize];
-        let before = || "has no room, or did not take it in time";
         let is_before = taken.is_some_and(|taken| place < taken);
-        let rejected = refusal(peer, group, wishes).or_else(|| is_before.then(before));
+        let rejected = refusal(peer, group, wishes).or(match (is_capped, is_before) {
+            (true, _) => Some("has as many as it may (cap)"),
+            (false, true) => Some("has no room, or did not take it in time"),
+            (false, false) => None,
+        });
         Considered {
             worker: peer.name.to_string(),
             score: Some(scored.score).filter(|score| score.is_finite()),
@@ -181,7 +185,7 @@ fn refusal(peer: &Peer, group: &Group, wishes: &Wishes) -> Option<&'static str> 
         Some("is not healthy")
     } else if peer.info.weight <= 0.0 {
         Some("weighs nothing")
-    } else if wishes.is_drained(&peer.name) {
+    } else if peer.info.drained || wishes.is_drained(&peer.name) {
         Some("is drained")
     } else if peer.is_cordoned {
         Some("is cordoned")
@@ -247,7 +251,10 @@ impl<'a> Matching<'a> {
     fn settle(mut self, units: &mut Units) {
         while let Some(asking) = self.queue.pop_front() {
             let next = self.next_choice(asking);
-            units.get_mut(asking.number).place.desired = next.map(|scored| scored.peer);
+            let place = &mut units.get_mut(asking.number).place;
+            // Where nobody may, nobody was asked.
+            place.is_capped = next.is_none() && place.desired.is_some();
+            place.desired = next.map(|scored| scored.peer);
             if let Some(scored) = next {
                 self.ask(asking, scored);
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::operations::Purpose;
 use super::placement;
+use super::roster::Peer;
 use super::timers::Timer;
 use super::units::Seen;
 use super::wishes::News;
@@ -78,9 +79,14 @@ impl Member {
         if self.roster.peers() != before || !self.is_roster_known {
             self.is_roster_known = true;
             self.roster_changed = self.now;
-            let names = self.roster.peers().iter().map(|peer| peer.name.clone());
-            let names = names.collect();
-            self.report(Report::Members(names));
+            let names = |peers: &[Peer]| -> Vec<Box<str>> {
+                peers.iter().map(|peer| peer.name.clone()).collect()
+            };
+            let (was, is) = (names(&before), names(self.roster.peers()));
+            // That one weighs something else is nobody's coming or going.
+            if was != is {
+                self.report(Report::Members(is));
+            }
             self.place();
         } else if news != News::None {
             // Pins, which no peer tells of.
@@ -282,6 +288,7 @@ impl Member {
         let drift = settings.lease_ttl / 20;
         let now = self.now;
         let mut adoptable = Vec::new();
+        let mut problems = Vec::new();
         for (&number, holder) in units.iter().zip(holders) {
             let unit = self.units.get_mut(number);
             if !unit.is_takeable() {
@@ -311,6 +318,8 @@ impl Member {
                 adoptable.push((number, nonce, token));
                 continue;
             }
+            let worker = &self.setup.worker;
+            problems.extend(self.strangers.meet(worker, &unit.key, &holder.worker));
             let desired = unit.place.desired;
             let desired = desired.map(|peer| &*self.roster.peers()[peer as usize].id);
             unit.is_given_up &= desired != Some(holder.worker.as_str());
@@ -320,6 +329,9 @@ impl Member {
                 // What an earlier process of this name held, nobody renews.
                 is_late: is_mine || holder.left < late_below,
             };
+        }
+        for problem in problems {
+            self.problem(problem);
         }
         for (number, nonce, token) in adoptable {
             self.adopt(number, nonce, token);

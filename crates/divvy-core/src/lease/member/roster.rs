@@ -33,7 +33,8 @@ impl Peer {
     /// Whether it may be given partitions of this group.
     pub(super) fn is_eligible(&self, group: &Group) -> bool {
         let is_able = self.info.healthy && self.info.weight > 0.0;
-        is_able && !self.is_cordoned && self.serves(group)
+        let is_held_back = self.is_cordoned || self.info.drained;
+        is_able && !is_held_back && self.serves(group)
     }
 
     pub(super) fn serves(&self, group: &Group) -> bool {

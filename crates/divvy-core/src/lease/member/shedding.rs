@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::Member;
 use super::operations::Purpose;
 use super::tenure::{Phase, Tenure};
 use super::timers::Timer;
 use super::units::Seen;
+use super::{Life, Member};
 use crate::lease::action::{Operation, Report, StopReason, TenureId};
 use crate::lease::defect::Defect;
 use crate::store::Claim;
@@ -200,6 +200,14 @@ impl Member {
             if tenure.until <= self.now {
                 self.finish(id);
             }
+        }
+        let is_stopping = self.life == Life::Stopping;
+        if is_stopping && !std::mem::replace(&mut self.is_unreleased_told, true) {
+            self.problem(format!(
+                "leases that could not be given back: {}; it is tried again, and others take \
+                 over when they are over",
+                ids.len()
+            ));
         }
         let retry = self.now + self.setup.settings.renewal_retry();
         self.timers.set_earlier(Timer::Release, retry);

@@ -16,6 +16,8 @@ pub(super) struct Place {
     /// How many that could have it come before this worker; nothing if it may
     /// not.
     pub(super) rank: Option<u32>,
+    /// Nobody should, because everyone who may has as many as it may.
+    pub(super) is_capped: bool,
 }
 
 /// What was last seen of a lease that this worker does not have.

@@ -33,8 +33,9 @@ pub struct Held {
 pub struct Misaligned {
     /// Which.
     pub key: LeaseKey,
-    /// The worker that should have it.
-    pub desired: Box<str>,
+    /// The worker that should have it; nobody, where all who may have as many
+    /// as they may.
+    pub desired: Option<Box<str>>,
     /// What keeps it from there.
     pub why: Misalignment,
 }
@@ -51,7 +52,7 @@ pub enum Misalignment {
     MinRuntime,
     /// The worker that has it would have too few.
     Minimum,
-    /// The worker that should have it has no room.
+    /// The worker that should have it has no room, or all who may have none.
     Cap,
     /// The store fails, or its start did.
     Backoff,
@@ -126,7 +127,7 @@ impl Member {
     }
 
     /// Partitions that this worker has and should not, and that it should have
-    /// and has not.
+    /// and has not, or would have if anybody had room for them.
     pub fn misaligned(&self) -> impl Iterator<Item = Misaligned> {
         let me = self.roster.me();
         let room = Room::of(self);
@@ -136,19 +137,33 @@ impl Member {
             .filter(|(_, unit)| unit.group.is_some())
             .map(|(_, unit)| unit);
         served.filter_map(move |unit| {
-            let desired = unit.place.desired?;
-            let why = match (desired == me, unit.tenure) {
-                (true, Some(_)) | (false, None) => return None,
-                (true, None) => self.why_not_taken(unit, &room),
-                (false, Some(tenure)) => self.why_not_given_up(unit, tenure),
+            let desired = unit.place.desired;
+            let is_mine = desired.map(|desired| desired == me);
+            let why = match (is_mine, unit.tenure) {
+                (Some(true), None) => self.why_not_taken(unit, &room),
+                (Some(false), Some(tenure)) => self.why_not_given_up(unit, tenure),
+                // Each is told by one worker, so that they can be added up.
+                (None, None) if unit.place.is_capped && is_first_for(unit) => Misalignment::Cap,
+                _ => return None,
             };
-            let peer = &self.roster.peers()[desired as usize];
+            let peer = desired.map(|desired| &self.roster.peers()[desired as usize]);
             Some(Misaligned {
                 key: unit.key.clone(),
-                desired: peer.name.clone(),
+                desired: peer.map(|peer| peer.name.clone()),
                 why,
             })
         })
+    }
+
+    /// How many partitions nobody has, as far as this worker sees: of those
+    /// that it is the first for, so that what all workers see can be added up.
+    pub fn unowned(&self) -> usize {
+        let units = self.units.iter().filter(|(_, unit)| {
+            unit.group.is_some() && unit.tenure.is_none() && is_first_for(unit)
+        });
+        units
+            .filter(|(_, unit)| matches!(unit.seen, Seen::Free { .. }))
+            .count()
     }
 
     pub(super) fn why_not_taken(&self, unit: &Unit, room: &Room) -> Misalignment {
@@ -187,4 +202,10 @@ impl Member {
             Misalignment::Pace
         }
     }
+}
+
+/// Whether nobody comes before this worker for a unit that it may have.
+fn is_first_for(unit: &Unit) -> bool {
+    let is_held = matches!(unit.seen, Seen::Held { .. });
+    unit.place.rank == Some(0) && !is_held
 }

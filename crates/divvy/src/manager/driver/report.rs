@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use divvy_core::Moment;
-use divvy_core::leader::{Report, State};
+use divvy_core::leader::{Report, State, Version};
 
 use super::Driver;
 use crate::manager::error::ManagerError;
 use crate::manager::event::EventKind;
+use crate::manager::settings::span::Span;
 use crate::manager::status::{AssignedPartition, CurrentAssignment};
 use crate::store::clock::boottime;
 
@@ -29,10 +30,12 @@ impl Driver {
             Report::Claimed(worker) => {
                 tracing::Span::current().record("worker", &*worker);
                 tracing::info!("claimed a stable id");
+                // Hooks may be called before the next time that all is shown.
+                let status = &self.parts.status;
+                status.worker_id.set(Some(Arc::from(&*worker)));
                 self.parts.events.tell(|| EventKind::Claimed { worker });
             }
             Report::SessionEnded(why) => {
-                tracing::warn!(%why, "the session is over");
                 let text = format!("the session is over: {why}");
                 self.parts.events.tell(|| EventKind::SessionEnded { why });
                 self.parts.calls.error(ManagerError::Problem(text.into()));
@@ -47,6 +50,7 @@ impl Driver {
             }
             Report::Adopted { version, lifecycle } => {
                 tracing::debug!(%version, ?lifecycle, "adopted an assignment");
+                self.parts.calls.adopted(version);
                 let session = self.parts.member.session();
                 self.parts.events.tell(|| EventKind::Adopted {
                     session,
@@ -67,15 +71,14 @@ impl Driver {
                 for (cause, count) in causes {
                     metrics.moved(&cause, count);
                 }
-                tracing::info!(%version, granted, revoked, "committed an assignment");
-                self.parts.events.tell(|| EventKind::Committed {
-                    version,
-                    granted,
-                    revoked,
-                });
-                let (granted, revoked) = (u64::from(granted), u64::from(revoked));
-                metrics.grants.fetch_add(granted, Ordering::Relaxed);
-                metrics.revocations.fetch_add(revoked, Ordering::Relaxed);
+                self.committed(version, granted, revoked);
+            }
+            Report::LeaseRunsOut(silent) => self.problem(ManagerError::LeaseRunsOut { silent }),
+            Report::LeaseRegained(after) => {
+                tracing::warn!("the lease is renewed again, after {}", Span(after));
+                self.parts
+                    .events
+                    .tell(|| EventKind::LeaseRegained { after });
             }
             Report::Problem(text) => {
                 self.last_problem = Some(text.clone());
@@ -83,6 +86,20 @@ impl Driver {
             }
             other => tracing::info!("{other:?}"),
         }
+    }
+
+    fn committed(&self, version: Version, granted: u32, revoked: u32) {
+        tracing::info!(%version, granted, revoked, "committed an assignment");
+        let committed = || EventKind::Committed {
+            version,
+            granted,
+            revoked,
+        };
+        self.parts.events.tell(committed);
+        let metrics = &self.parts.status.metrics;
+        let (granted, revoked) = (u64::from(granted), u64::from(revoked));
+        metrics.grants.fetch_add(granted, Ordering::Relaxed);
+        metrics.revocations.fetch_add(revoked, Ordering::Relaxed);
     }
 
     fn lead(&self, is_leader: bool) {
@@ -112,7 +129,7 @@ impl Driver {
         }
         let adopted = member.adopted();
         let owned = member
-            .running()
+            .started()
             .map(|(partition, token)| AssignedPartition {
                 partition: partition.clone(),
                 token,
@@ -123,6 +140,8 @@ impl Driver {
             partitions: owned.collect(),
         };
         let metrics = &status.metrics;
+        let unowned = member.unowned().unwrap_or_default() as u64;
+        metrics.unowned_partitions.store(unowned, Ordering::Relaxed);
         let owned = assignment.partitions.len();
         metrics
             .assigned_partitions

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Settings;
 use super::field::{OverdueName, set};
+use super::shutdown::ShutdownForm;
 use super::span::Span;
 use crate::manager::retry::Retry;
 
@@ -24,13 +25,6 @@ enum Preset {
 enum StoreOutageName {
     Exclusive,
     Overlap,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ShutdownForm {
-    Leave,
-    Return(Span),
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -26,9 +26,13 @@ impl Form {
 
     pub(crate) fn read_yaml<D: DeserializeOwned>(self, text: &str) -> Result<D, Error> {
         check_size(text)?;
-        let shape = serde_saphyr::from_str(text).ok();
-        self.check_shape(shape.as_ref())?;
-        serde_saphyr::from_str(text).map_err(|error| self.unreadable::<D>(&error, shape.as_ref()))
+        let shape: Result<Value, _> = serde_saphyr::from_str(text);
+        self.check_shape(shape.as_ref().ok())?;
+        serde_saphyr::from_str(text).map_err(|error| match &shape {
+            Ok(shape) => self.unreadable::<D>(&error, Some(shape)),
+            // Where the text itself is broken, no field is to blame.
+            Err(broken) => document(one_line(&broken.to_string())),
+        })
     }
 
     /// A list of values in the order of the fields would be taken for them: one
@@ -56,7 +60,7 @@ impl Form {
         let fields = shape.and_then(Value::as_object);
         document(match fields.and_then(|fields| self.blame::<D>(fields)) {
             Some((field, why)) => format!("field '{field}': {why}"),
-            None => error.to_string(),
+            None => one_line(&error.to_string()),
         })
     }
 
@@ -73,6 +77,15 @@ impl Form {
             Some(inner.unwrap_or_else(|| (field.clone(), why)))
         })
     }
+}
+
+/// What went wrong and where, without the picture that a parser draws of it
+/// and without advice for whoever calls the parser.
+fn one_line(told: &str) -> String {
+    let first = told.lines().next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    let advice = first.find(", set DuplicateKeyPolicy");
+    first[..advice.unwrap_or(first.len())].to_owned()
 }
 
 /// Why settings with this field alone cannot be read, if they cannot.

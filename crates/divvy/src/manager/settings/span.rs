@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use divvy_core::Invalid;
+use divvy_core::{Invalid, Spelled};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
@@ -68,17 +68,7 @@ impl From<Duration> for Span {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
-        if rest == 0 {
-            return f.write_str("0s");
-        }
-        for (unit, length) in UNITS {
-            if rest >= length {
-                write!(f, "{}{unit}", rest / length)?;
-                rest %= length;
-            }
-        }
-        Ok(())
+        Spelled(self.0).fmt(f)
     }
 }
 

@@ -5,8 +5,8 @@
 local text, absent, channel = ARGV[1], ARGV[2], ARGV[3]
 local tries = {
   DEL = { absent }, EXISTS = { text }, GET = { text }, GETRANGE = { text, 0, 0 },
-  INFO = { 'server' }, PEXPIRE = { absent, 1 }, PTTL = { absent }, PUBLISH = { channel, '' },
-  SADD = { text, '' }, SET = { text, '', 'NX', 'XX' }, SISMEMBER = { text, '' },
+  INFO = { 'server' }, LRANGE = { text, 0, 0 }, LTRIM = { text, 0, -1 }, PEXPIRE = { absent, 1 },
+  PTTL = { absent }, PUBLISH = { channel, '' }, RPUSH = { text, '' }, SADD = { text, '' }, SET = { text, '', 'NX', 'XX' }, SISMEMBER = { text, '' },
   SREM = { text, '' }, SSCAN = { text, 0 }, TIME = {}, ZADD = { text, 0, '' },
   ZRANGEBYLEX = { text, '-', '+' }, ZREM = { text, '' },
 }

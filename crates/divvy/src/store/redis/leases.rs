@@ -35,14 +35,17 @@ const CALL_LEASES: usize = 250;
 /// How far a server's uptime may be off, which it counts in whole seconds.
 const UPTIME_ERROR: Duration = Duration::from_secs(1);
 /// What the scripts run.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 16] = [
     "DEL",
     "EXISTS",
     "GETRANGE",
     "INFO",
+    "LRANGE",
+    "LTRIM",
     "PEXPIRE",
     "PTTL",
     "PUBLISH",
+    "RPUSH",
     "SADD",
     "SET",
     "SISMEMBER",

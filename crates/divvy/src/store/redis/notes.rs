@@ -1,7 +1,7 @@
 //! What is there for people: what operators wish, and the log of moves.
 
 use ::redis::Value;
-use divvy_core::store::{LeaseName, StoreError};
+use divvy_core::store::{LeaseName, MOVE_LINES_MAX, StoreError};
 use divvy_core::{CONTROL_BYTES_MAX, MOVES_BYTES_MAX};
 
 use super::failure::Nature;
@@ -46,22 +46,40 @@ impl Notes<'_> {
         if moves.is_empty() {
             return Ok(());
         }
-        let lines: String = moves
-            .iter()
-            .flat_map(|line| [line.as_str(), "\n"])
-            .collect();
-        let inputs = Inputs::new()
-            .key(layout::move_log(self.cluster))
-            .argument(MOVES_BYTES_MAX)
-            .argument(lines);
+        let mut inputs = self.log();
+        for line in moves {
+            inputs = inputs.argument(line);
+        }
         let call = self.link.call(Nature::Write)?;
-        script::LOG_MOVES.run(&call, inputs).await?;
-        Ok(())
+        match script::LOG_MOVES.run(&call, inputs).await? {
+            Value::Int(1) => Ok(()),
+            Value::Int(0) => Err(self.no_log()),
+            _ => Err(reply::unexpected("a script")),
+        }
     }
 
     pub(super) async fn moves(&self) -> Result<Vec<String>, StoreError> {
-        let log = self.range(layout::move_log(self.cluster), MOVES_BYTES_MAX);
-        Ok(log.await?.lines().map(str::to_owned).collect())
+        let call = self.link.call(Nature::Read)?;
+        let lines = match script::MOVES.run(&call, self.log()).await? {
+            Value::Int(0) => return Err(self.no_log()),
+            lines => reply::array(lines).ok_or_else(|| reply::unexpected("a script"))?,
+        };
+        let lines = lines.iter().rev().filter_map(reply::text);
+        Ok(lines.collect())
+    }
+
+    fn log(&self) -> Inputs {
+        Inputs::new()
+            .key(layout::move_log(self.cluster))
+            .argument(MOVE_LINES_MAX)
+            .argument(MOVES_BYTES_MAX)
+    }
+
+    fn no_log(&self) -> StoreError {
+        StoreError::unfit(format_args!(
+            "key '{}' holds no list of moves: somebody else wrote it, so remove it",
+            layout::move_log(self.cluster)
+        ))
     }
 
     async fn range(&self, key: String, bytes_max: usize) -> Result<String, StoreError> {

@@ -50,6 +50,7 @@ pub(super) static SET_GROUP: Script = script!("set_group.lua");
 pub(super) static REMOVE_GROUP: Script = script!("remove_group.lua");
 pub(super) static SET_WISHES: Script = script!("set_wishes.lua");
 pub(super) static LOG_MOVES: Script = script!("log_moves.lua");
+pub(super) static MOVES: Script = script!("moves.lua");
 pub(super) static COMPARE_AND_SET: Script = script!("compare_and_set.lua");
 pub(super) static DELETE: Script = script!("delete.lua");
 pub(super) static LIST: Script = script!("list.lua");
