@@ -4,18 +4,20 @@
 //! Members are on one machine, whose clock they share: that is what makes
 //! their words comparable.
 
+mod attempt;
 mod written;
 
-pub use written::Write;
+pub use attempt::{Answer, Attempt};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divvy_core::leader::{SessionId, Version};
-use divvy_core::store::{Revision, Token};
+use divvy_core::store::{Entry, Revision, Token};
 use divvy_core::{Moment, Partitions};
 
-use self::written::Replay;
+use self::attempt::Attempts;
+use self::written::{Replay, Write};
 use crate::fact::{Fact, Seen};
 use crate::invariants::{Bounds, Broken, OwnershipInvariants, RecordedInvariants};
 use crate::ledger::Ledger;
@@ -45,13 +47,16 @@ pub enum Happened {
 #[derive(Debug, Clone, Default)]
 pub struct History {
     said: Vec<(Moment, usize, Happened)>,
-    writes: BTreeMap<Revision, Write>,
+    attempts: Attempts,
     listed: Vec<(Moment, Partitions)>,
+    forgot: Vec<Moment>,
+    allows_overlap: bool,
 }
 
 /// Something that happened, or was written.
 #[derive(Debug, Clone, Copy)]
 enum Item<'a> {
+    Forgot,
     Listed(&'a Partitions),
     Wrote(&'a Write),
     Said(usize, &'a Happened),
@@ -70,15 +75,32 @@ impl History {
         self.said.push((at, member, happened));
     }
 
-    /// Adds a write that the store accepted. Where one is recorded, all have to
-    /// be.
-    pub fn wrote(&mut self, write: Write) {
-        self.writes.insert(write.revision, write);
+    /// Adds an attempt to write. Where one is recorded, all have to be.
+    pub fn tried(&mut self, attempt: Attempt) {
+        self.attempts.tried.push(attempt);
+    }
+
+    /// Adds a value that somebody has found in the store: it tells who wrote
+    /// what was never answered.
+    pub fn found(&mut self, entry: &Entry) {
+        let found = (entry.key.clone(), entry.value.as_ref().into());
+        self.attempts.found.insert(entry.revision, found);
     }
 
     /// Adds what the source of partitions gave.
     pub fn listed(&mut self, at: Moment, partitions: Partitions) {
         self.listed.push((at, partitions));
+    }
+
+    /// The store lost everything at this moment, and says so by a new
+    /// incarnation.
+    pub fn forgot(&mut self, at: Moment) {
+        self.forgot.push(at);
+    }
+
+    /// Members go on working without the store: they promise less.
+    pub const fn allow_overlap(&mut self) {
+        self.allows_overlap = true;
     }
 
     /// How much was said.
@@ -100,12 +122,13 @@ impl History {
 
     /// All together, in order of time; of one moment, what was written before
     /// what was said.
-    fn items(&self) -> Vec<(Moment, Item<'_>)> {
+    fn items<'a>(&'a self, writes: &'a BTreeMap<Revision, Write>) -> Vec<(Moment, Item<'a>)> {
         let listed = self.listed.iter();
         let mut items: Vec<_> = listed
             .map(|(at, partitions)| (*at, Item::Listed(partitions)))
             .collect();
-        let writes = written::in_order(&self.writes).into_iter();
+        items.extend(self.forgot.iter().map(|at| (*at, Item::Forgot)));
+        let writes = written::in_order(writes).into_iter();
         items.extend(writes.map(|(at, write)| (at, Item::Wrote(write))));
         let said = self.in_order().into_iter();
         items.extend(said.map(|(at, member, happened)| (*at, Item::Said(*member, happened))));
@@ -115,10 +138,11 @@ impl History {
 
     fn bounds(&self, lease: Duration, partitions: usize) -> Bounds {
         let said = self.said.iter().map(|(_, member, _)| member + 1);
-        let wrote = self.writes.values().map(|write| write.by + 1);
+        let tried = self.attempts.tried.iter();
+        let wrote = tried.map(|attempt| attempt.by + 1);
         Bounds {
             lease,
-            is_exclusive: true,
+            is_exclusive: !self.allows_overlap,
             is_calm: false,
             ends_late: true,
             leader_lease: lease,
@@ -142,34 +166,14 @@ impl History {
             }
         }
         let bounds = self.bounds(lease, numbers.len());
-        if self.writes.is_empty() {
+        let writes = self.attempts.writes();
+        let items = self.items(&writes);
+        if self.attempts.tried.is_empty() {
             let mut invariants = OwnershipInvariants::new(&bounds);
-            return self.replay(&numbers, |seen| invariants.observe(seen));
+            return replay(items, &numbers, |seen| invariants.observe(seen));
         }
         let mut invariants = RecordedInvariants::new(&bounds);
-        self.replay(&numbers, |seen| invariants.observe(seen))
-    }
-
-    /// Shows everything that happened to invariants.
-    fn replay(
-        &self,
-        numbers: &BTreeMap<&str, usize>,
-        mut observe: impl FnMut(&Seen<'_>) -> Result<(), Broken>,
-    ) -> Result<(), Broken> {
-        let mut replay = Replay::default();
-        for (at, item) in self.items() {
-            let at = true_time(at);
-            let mut tell = |fact: &Fact<'_>, ledger: &Ledger| observe(&Seen { at, fact, ledger });
-            match item {
-                Item::Listed(partitions) => tell(&Fact::Sourced { partitions }, &replay.ledger)?,
-                Item::Wrote(write) => replay.apply(at, write, tell)?,
-                Item::Said(member, happened) => {
-                    let fact = happened.fact(member, |name| numbers[name]);
-                    tell(&fact, &replay.ledger)?;
-                }
-            }
-        }
-        Ok(())
+        replay(items, &numbers, |seen| invariants.observe(seen))
     }
 
     /// For how long partitions had two owners at once, added up.
@@ -229,6 +233,32 @@ impl History {
         }
         by_id.into_values().map(overlaps).sum()
     }
+}
+
+/// Shows everything that happened to invariants.
+fn replay(
+    items: Vec<(Moment, Item<'_>)>,
+    numbers: &BTreeMap<&str, usize>,
+    mut observe: impl FnMut(&Seen<'_>) -> Result<(), Broken>,
+) -> Result<(), Broken> {
+    let mut replay = Replay::default();
+    for (at, item) in items {
+        let at = true_time(at);
+        let mut tell = |fact: &Fact<'_>, ledger: &Ledger| observe(&Seen { at, fact, ledger });
+        match item {
+            Item::Forgot => {
+                replay = Replay::default();
+                tell(&Fact::Forgot { announced: true }, &replay.ledger)?;
+            }
+            Item::Listed(partitions) => tell(&Fact::Sourced { partitions }, &replay.ledger)?,
+            Item::Wrote(write) => replay.apply(at, write, tell)?,
+            Item::Said(member, happened) => {
+                let fact = happened.fact(member, |name| numbers[name]);
+                tell(&fact, &replay.ledger)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How many holds begin before another has ended.
@@ -426,13 +456,13 @@ mod tests {
                 unable: Vec::new(),
             };
             let revision = Revision::new(beat).unwrap();
-            history.wrote(Write {
+            history.tried(Attempt {
                 by: 0,
                 sent: at(sent),
                 key: Key::new(["w", "worker-0"]).unwrap(),
                 expected: Expected::from(last.replace(revision)),
-                value: record.encode().into(),
-                revision,
+                value: Some(record.encode().into()),
+                answer: Answer::Made(revision),
             });
         }
         let identity = Some(("worker-0".to_owned(), session));

@@ -5,10 +5,12 @@
 mod act;
 mod arrive;
 mod boot;
+mod course;
 mod draw;
 mod fault;
 mod foreign;
 mod groups;
+mod hands;
 mod network;
 mod phase;
 mod process;

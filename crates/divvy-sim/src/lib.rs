@@ -24,6 +24,7 @@ mod dice;
 mod fact;
 mod fault;
 pub mod figures;
+mod hands;
 mod history;
 mod invariants;
 mod lease;
@@ -45,7 +46,10 @@ pub use defects::{Defect, Hunt, hunt};
 pub use dice::Dice;
 pub use fact::{Disturbed, Fact, LeaseWish, Phase, Seen, Survey};
 pub use fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather};
-pub use history::{Happened, History, Write};
+pub use hands::{
+    Deed, Done, Hands, Newcomer, Place, PlaceState, Room, StoreState, StoreView, TRACE_LINES_MAX,
+};
+pub use history::{Answer, Attempt, Happened, History};
 pub use invariants::{
     Bounds, Broken, Invariants, LeaseInvariants, OwnershipInvariants, RecordedInvariants,
 };

@@ -9,7 +9,12 @@ use divvy_core::StrategyName;
 use divvy_core::leader::{Defect, LeaderSettings};
 
 use crate::fault::Fault;
+use crate::hands::Room;
 use crate::time::TrueTime;
+
+/// How long one way to a store takes that is nearby and well.
+pub(crate) const LATENCY: (Duration, Duration) =
+    (Duration::from_micros(200), Duration::from_micros(1000));
 
 /// Timings that a world uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +95,8 @@ pub struct Profile {
     pub drifting: bool,
     /// A mistake in every member.
     pub defect: Option<Defect>,
+    /// How far hands may let it grow; nothing where none reach into it.
+    pub room: Option<Room>,
 }
 
 impl Profile {
@@ -111,7 +118,7 @@ impl Profile {
             weighted: false,
             strategy: StrategyName::Balanced,
             election: Election::Store,
-            latency: (Duration::from_micros(200), Duration::from_micros(1000)),
+            latency: LATENCY,
             hook: (Duration::from_micros(100), Duration::from_millis(2)),
             value_bytes_max: 512 * 1024,
             faults: Vec::new(),
@@ -121,6 +128,7 @@ impl Profile {
             quiet: Duration::ZERO,
             drifting: true,
             defect: None,
+            room: None,
             settings,
         };
         profile.settings.start_backoff_max = profile
@@ -212,7 +220,8 @@ impl Profile {
         let joins = self.faults.iter();
         let joins = joins.filter(|fault| fault.kind == crate::fault::FaultKind::Join);
         // One more joins when the cluster is probed.
-        self.members + joins.count() + 1
+        let drawn = self.members + joins.count() + 1;
+        self.room.map_or(drawn, |room| drawn.max(room.members))
     }
 
     /// Most partitions that there can ever be.
@@ -221,6 +230,7 @@ impl Profile {
             crate::fault::FaultKind::Partitions(change) => change.max(0) as usize,
             _ => 0,
         });
-        self.partitions + added.sum::<usize>()
+        let drawn = self.partitions + added.sum::<usize>();
+        self.room.map_or(drawn, |room| drawn.max(room.partitions))
     }
 }

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use divvy_core::StrategyName;
+
 use crate::defects::Defect;
+use crate::hands::Hands;
 use crate::invariants::Broken;
 use crate::lease::{LeaseProfile, LeaseWorld};
 use crate::mode::Mode;
@@ -101,6 +104,22 @@ impl Trial {
         }
     }
 
+    /// Its world, to be watched while it runs.
+    pub fn watched(&self) -> Box<dyn Hands> {
+        match self.mode {
+            Mode::Leader => Box::new(World::watched(self.leader_profile())),
+            Mode::Lease => Box::new(LeaseWorld::watched(self.lease_profile())),
+        }
+    }
+
+    /// Who places partitions in it.
+    pub fn strategy(&self) -> StrategyName {
+        match self.mode {
+            Mode::Leader => self.leader_profile().strategy,
+            Mode::Lease => StrategyName::Rendezvous,
+        }
+    }
+
     /// Runs it. A machine that panics breaks an invariant too.
     pub fn run(&self, traced: bool) -> Outcome {
         match self.mode {
@@ -145,6 +164,15 @@ impl Trial {
         }
         command.push_str(" --trace");
         command
+    }
+
+    /// The command that shows it in the browser.
+    pub fn replay_command(&self) -> String {
+        let command = self.command();
+        let command = command.trim_end_matches(" --trace");
+        let told = format!("divvy simulate --mode {} --seed {}", self.mode, self.seed);
+        let replay = format!("divvy playground --replay {}:{}", self.mode, self.seed);
+        command.replace(&told, &replay)
     }
 
     /// Leaves out every fault that is not needed for the same invariant to

@@ -6,7 +6,9 @@
 
 mod act;
 mod arrive;
+mod course;
 mod elect;
+mod hands;
 mod network;
 mod phase;
 mod process;
@@ -26,12 +28,14 @@ use crate::coverage::{Coverage, Mishap};
 use crate::dice::Dice;
 use crate::fact::{Fact, Phase, Seen};
 use crate::fault::{FaultKind, HookWeather, Weather};
+use crate::hands::{Chronicle, Trace};
 use crate::invariants::{Bounds, Broken, Invariants};
 use crate::ledger::Ledger;
 use crate::profile::Profile;
 use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::time::TrueTime;
+use course::Course;
 use elect::Agent;
 use network::Request;
 use process::{Arrival, Lameness, Process};
@@ -109,7 +113,11 @@ pub struct World {
     /// Members that cannot start something.
     lame: BTreeMap<usize, Lameness>,
     tally: Tally,
-    trace: Option<Vec<String>>,
+    trace: Option<Trace>,
+    /// What hands want to know; nothing where none reach into it.
+    chronicle: Option<Chronicle>,
+    /// How far its course is, where somebody watches it run.
+    course: Option<Course>,
     observations: Vec<Observation>,
 }
 
@@ -159,7 +167,7 @@ impl World {
             dice: Dice::new(!profile.seed),
             processes: Vec::new(),
             store: Store::new(stale),
-            source: Source::new(profile.partitions, profile.weighted),
+            source: Source::new(&profile),
             agent: Agent::new(profile.election),
             resource: Resource::new(profile.partitions_max()),
             ledger: Ledger::default(),
@@ -170,7 +178,9 @@ impl World {
             hook_weather: HookWeather::default(),
             lame: BTreeMap::new(),
             tally: Tally::default(),
-            trace: traced.then(Vec::new),
+            trace: traced.then(|| Trace::new(profile.room.is_some())),
+            chronicle: profile.room.map(|_| Chronicle::default()),
+            course: None,
             observations: Vec::new(),
             profile,
         };
@@ -221,20 +231,29 @@ impl World {
             .dice
             .span(Duration::from_secs(1), Duration::from_secs(1000));
         let clock = MemberClock::new(offset, rate, wall);
-        self.processes.push(Process::new(number, clock));
+        let mut process = Process::new(number, clock);
+        if self.profile.room.is_some() {
+            process.description.zone = Some(hands::zone_of(number));
+        }
+        self.processes.push(process);
         number
     }
 
     /// Lets everything happen that is due by `until`.
     pub fn run_until(&mut self, until: TrueTime) -> Result<(), Broken> {
         while let Some((at, happening)) = self.queue.pop(until) {
-            debug_assert!(at >= self.now, "time goes on");
-            self.now = at;
-            self.tally.events += 1;
+            self.begin_at(at);
             self.happen(happening)?;
         }
         self.now = self.now.max(until);
         Ok(())
+    }
+
+    /// Something happens now.
+    fn begin_at(&mut self, at: TrueTime) {
+        debug_assert!(at >= self.now, "time goes on");
+        self.now = at;
+        self.tally.events += 1;
     }
 
     fn happen(&mut self, happening: Happening) -> Result<(), Broken> {
@@ -268,6 +287,9 @@ impl World {
 
     /// Tells all invariants.
     fn tell(&mut self, fact: &Fact<'_>) -> Result<(), Broken> {
+        if let Some(chronicle) = &mut self.chronicle {
+            chronicle.hear(self.now, fact);
+        }
         self.invariants.observe(&Seen {
             at: self.now,
             fact,
@@ -278,7 +300,7 @@ impl World {
     /// Writes a line of the trace, if there is one.
     fn note(&mut self, line: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
-            trace.push(format!("{} {}", self.now, line()));
+            trace.push(self.now, line());
         }
     }
 
@@ -297,7 +319,7 @@ impl World {
 
     /// Takes the lines of the trace.
     pub fn take_trace(&mut self) -> Vec<String> {
-        self.trace.take().unwrap_or_default()
+        self.trace.take().map_or_else(Vec::new, Trace::into_lines)
     }
 
     /// Takes what figures are made from.

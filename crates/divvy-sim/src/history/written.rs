@@ -14,19 +14,19 @@ use crate::time::TrueTime;
 
 /// A write that a store has accepted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Write {
+pub(super) struct Write {
     /// Which member's.
-    pub by: usize,
+    pub(super) by: usize,
     /// When it was sent.
-    pub sent: Moment,
+    pub(super) sent: Moment,
     /// Of which key.
-    pub key: Key,
+    pub(super) key: Key,
     /// What it was to replace.
-    pub expected: Expected,
+    pub(super) expected: Expected,
     /// What it wrote.
-    pub value: Arc<[u8]>,
+    pub(super) value: Arc<[u8]>,
     /// Which write of the store it is: stores count all of them together.
-    pub revision: Revision,
+    pub(super) revision: Revision,
 }
 
 /// Writes in their order, each with the earliest moment at which it can have

@@ -11,6 +11,9 @@ const CHUNKS_MAX: usize = 64;
 /// Steps of one member within a second of the world: more, and it goes round in
 /// circles or makes others do so.
 const STEPS_MAX: u32 = 20_000;
+/// The same for each partition, where there are so many that a member which has
+/// them all takes more.
+const STEPS_EACH: u32 = 8;
 
 #[derive(Debug, Clone)]
 pub(super) struct Bounded {
@@ -19,6 +22,7 @@ pub(super) struct Bounded {
     hooks_max: usize,
     /// Steps of each member in the present second.
     steps: Vec<u32>,
+    steps_max: u32,
     second: u64,
 }
 
@@ -29,6 +33,7 @@ impl Bounded {
             operations_max: bounds.operations_max,
             hooks_max: bounds.partitions_max,
             steps: vec![0; bounds.members_max],
+            steps_max: STEPS_MAX.max(bounds.partitions_max as u32 * STEPS_EACH),
             second: 0,
         }
     }
@@ -40,8 +45,9 @@ impl Bounded {
             self.steps.fill(0);
         }
         self.steps[member] += 1;
-        match self.steps[member] > STEPS_MAX {
-            true => Err(format!("m{member} took {STEPS_MAX} steps within a second")),
+        let most = self.steps_max;
+        match self.steps[member] > most {
+            true => Err(format!("m{member} took {most} steps within a second")),
             false => Ok(()),
         }
     }

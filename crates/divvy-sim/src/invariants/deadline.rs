@@ -7,6 +7,7 @@
 //! deadlines of their own, each is earned by its own lease, as it would end if
 //! the store's clock ran as fast as one may and the holder's as slowly.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divvy_core::Moment;
@@ -31,21 +32,19 @@ struct Holder {
     deadline: Option<Moment>,
     /// Partitions that were started and not yet asked to stop.
     unstopped: Vec<usize>,
-    tenures: Vec<Tenure>,
+    /// By partition: few members have many, and there may be very many.
+    tenures: BTreeMap<usize, Tenure>,
 }
 
 impl Holder {
     fn deadline_of(&self, partition: usize) -> Option<Moment> {
-        let own = self.tenures.get(partition);
+        let own = self.tenures.get(&partition);
         own.and_then(|tenure| tenure.deadline)
             .unwrap_or(self.deadline)
     }
 
     fn tenure(&mut self, partition: usize) -> &mut Tenure {
-        if self.tenures.len() <= partition {
-            self.tenures.resize(partition + 1, Tenure::default());
-        }
-        &mut self.tenures[partition]
+        self.tenures.entry(partition).or_default()
     }
 
     fn keep(&mut self, partition: usize, sent: Moment, ttl: Duration) {

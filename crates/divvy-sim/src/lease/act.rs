@@ -49,7 +49,10 @@ impl LeaseWorld {
                 self.processes[member].over = Some(Over::Ended(ending));
                 Ok(())
             }
-            Action::Report(_) => Ok(()),
+            Action::Report(report) => {
+                self.reported(member, &report);
+                Ok(())
+            }
         }
     }
 
@@ -141,6 +144,7 @@ impl LeaseWorld {
         if let Some(running) = self.processes[member].running.get_mut(&partition) {
             running.stopping = true;
         }
+        self.stop_reason(reason);
         self.tell(&Fact::StopCalled { member, partition })?;
         if reason == StopReason::Shed {
             let left = self.processes[member].owned().count();
@@ -164,7 +168,7 @@ impl LeaseWorld {
         starts: bool,
         deadline: Duration,
     ) -> Result<(), Broken> {
-        let weather = self.hook_weather;
+        let weather = self.hook_weather.and(self.processes[member].hooks);
         let coverage = &mut self.tally.coverage;
         let (least, most) = self.profile.hook;
         let mut lasts = self.dice.span(least, most);

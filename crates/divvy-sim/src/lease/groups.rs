@@ -88,6 +88,19 @@ impl Groups {
         })
     }
 
+    /// Whether there is a partition of this number.
+    pub(super) fn is_wanted(&self, partition: usize) -> bool {
+        let kept = self.kept.get(self.group_of(partition));
+        let number = (partition % self.stride as usize) as u32;
+        kept.is_some_and(|kept| !kept.removed && number < kept.partitions)
+    }
+
+    /// The groups that there are.
+    pub(super) fn present(&self) -> Vec<Group> {
+        let there = (0..self.kept.len()).filter(|&index| !self.kept[index].removed);
+        there.map(|index| self.group(index)).collect()
+    }
+
     /// How many partitions of a group one worker may have, by the group.
     pub(super) fn most_of(&self, group: usize) -> Option<usize> {
         let most = self.kept[group].most;
@@ -103,7 +116,7 @@ impl Groups {
         self.kept[group].stored
     }
 
-    fn group(&self, index: usize) -> Group {
+    pub(super) fn group(&self, index: usize) -> Group {
         let kept = &self.kept[index];
         let group = Group::new(kept.name.as_str(), kept.partitions);
         let group = group.expect("groups have partitions");
@@ -144,6 +157,13 @@ impl LeaseWorld {
         let kept = &mut self.groups.kept[group];
         let partitions = (i64::from(kept.partitions) + i64::from(by)).clamp(1, stride);
         kept.partitions = partitions as u32;
+        self.regroup();
+    }
+
+    /// Lets a group have so many partitions from now on.
+    pub(super) fn set_size(&mut self, group: usize, partitions: u32) {
+        let partitions = partitions.clamp(1, self.groups.stride);
+        self.groups.kept[group].partitions = partitions;
         self.regroup();
     }
 

@@ -248,6 +248,7 @@ impl LeaseWorld {
                             self.tally.grants += 1;
                             let partition = self.partition_of(&claim.key);
                             self.nonces.insert((partition, *token), claim.nonce);
+                            self.forget_nonces(partition);
                             self.tell(&Fact::LeaseGranted {
                                 name: &claim.key.to_string(),
                                 token: *token,

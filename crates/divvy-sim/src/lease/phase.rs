@@ -26,18 +26,20 @@ impl LeaseWorld {
         self.enter(Phase::Quiet)?;
         self.run_until(self.now + self.profile.quiet())?;
         self.survey()?;
-        self.probe()?;
+        if let Some(until) = self.begin_probe()? {
+            self.run_until(until)?;
+        }
         self.enter(Phase::Over)
     }
 
-    fn enter(&mut self, phase: Phase) -> Result<(), Broken> {
+    pub(super) fn enter(&mut self, phase: Phase) -> Result<(), Broken> {
         self.note(|| format!("{phase:?}"));
         self.phase = phase;
         self.tell(&Fact::Entered(phase))
     }
 
     /// No fault happens any more, and those that last are over.
-    fn heal(&mut self) -> Result<(), Broken> {
+    pub(super) fn heal(&mut self) -> Result<(), Broken> {
         self.enter(Phase::Healing)?;
         self.active.clear();
         self.settle_faults()?;
@@ -97,7 +99,7 @@ impl LeaseWorld {
         Ok(())
     }
 
-    fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         let at_rest = self.processes.iter().all(|process| match &process.machine {
             Some(machine) => {
                 machine.session().is_some()
@@ -240,7 +242,7 @@ impl LeaseWorld {
     }
 
     /// Looks at everything from above.
-    fn survey(&mut self) -> Result<(), Broken> {
+    pub(super) fn survey(&mut self) -> Result<(), Broken> {
         let survey = self.seen_from_above();
         self.note(|| format!("seen from above: {survey:?}"));
         self.tell(&Fact::Surveyed(&survey))
@@ -248,7 +250,7 @@ impl LeaseWorld {
 
     /// Looks whether everything has been started once, though it may be on its
     /// way to where it should be.
-    fn survey_start(&mut self) -> Result<(), Broken> {
+    pub(super) fn survey_start(&mut self) -> Result<(), Broken> {
         let started = &self.started;
         let mut survey = self.seen_from_above();
         survey
@@ -263,8 +265,9 @@ impl LeaseWorld {
     }
 
     /// A sound cluster loses a worker: what that ran is started elsewhere, as
-    /// far as somebody may have it all.
-    fn probe(&mut self) -> Result<(), Broken> {
+    /// far as somebody may have it all. Gives when that must be over; nothing if
+    /// there was nobody to do without.
+    pub(super) fn begin_probe(&mut self) -> Result<Option<TrueTime>, Broken> {
         self.enter(Phase::Probe)?;
         let alive = self.processes.iter().enumerate();
         let alive: Vec<usize> = alive
@@ -272,7 +275,7 @@ impl LeaseWorld {
             .map(|(member, _)| member)
             .collect();
         if alive.len() < 2 {
-            return Ok(());
+            return Ok(None);
         }
         let victim = alive[self.dice.below(alive.len())];
         let mut lost = self.running_at(victim);
@@ -287,7 +290,7 @@ impl LeaseWorld {
             by,
         })?;
         self.end(victim, false)?;
-        self.run_until(by + self.profile.settings.heartbeat_interval)
+        Ok(Some(by + self.profile.settings.heartbeat_interval))
     }
 
     /// Tells a member to look at everything.

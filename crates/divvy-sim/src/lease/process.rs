@@ -9,7 +9,7 @@ use divvy_core::lease::{Ending, Event, Member, Reply, SelfDescription, TenureId}
 use divvy_core::store::{LeaseNotice, Nonce, Token, WorkerId};
 
 use crate::clock::MemberClock;
-use crate::fault::Isolation;
+use crate::fault::{HookWeather, Isolation};
 use crate::time::TrueTime;
 
 /// Something that reaches a process, unless it stands still.
@@ -91,6 +91,8 @@ pub(super) struct Process {
     /// The life of the store that it is connected to.
     pub(super) connected: Option<u32>,
     pub(super) calls: BTreeMap<HookId, Call>,
+    /// How its own hooks fare, beside those of everybody.
+    pub(super) hooks: HookWeather,
     pub(super) running: BTreeMap<usize, Running>,
     pub(super) tenures: BTreeMap<TenureId, usize>,
     pub(super) description: SelfDescription,
@@ -127,6 +129,7 @@ impl Process {
             lacks_scripts: false,
             connected: None,
             calls: BTreeMap::new(),
+            hooks: HookWeather::default(),
             running: BTreeMap::new(),
             tenures: BTreeMap::new(),
             description: SelfDescription {

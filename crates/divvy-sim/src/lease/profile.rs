@@ -8,6 +8,8 @@ use divvy_core::lease::{Defect, LeaseSettings};
 
 use super::draw;
 use super::fault::{LeaseFault, LeaseFaultKind};
+use crate::hands::Room;
+use crate::profile::LATENCY;
 use crate::time::TrueTime;
 
 /// Timings that a world uses.
@@ -94,6 +96,8 @@ pub struct LeaseProfile {
     pub drifting: bool,
     /// A mistake in every member.
     pub defect: Option<Defect>,
+    /// How far hands may let it grow; nothing where none reach into it.
+    pub room: Option<Room>,
 }
 
 impl LeaseProfile {
@@ -123,7 +127,7 @@ impl LeaseProfile {
                 most: 0,
                 stored: false,
             }],
-            latency: (Duration::from_micros(200), Duration::from_micros(1000)),
+            latency: LATENCY,
             hook: (Duration::from_micros(100), Duration::from_millis(2)),
             fresh: false,
             faults: Vec::new(),
@@ -131,6 +135,7 @@ impl LeaseProfile {
             faults_until: TrueTime::ZERO,
             drifting: true,
             defect: None,
+            room: None,
         }
     }
 
@@ -162,7 +167,9 @@ impl LeaseProfile {
             _ => 0,
         });
         let largest = self.groups.iter().map(|group| group.partitions).max();
-        largest.unwrap_or(0) + added.sum::<u32>()
+        let drawn = largest.unwrap_or(0) + added.sum::<u32>();
+        self.room
+            .map_or(drawn, |room| drawn.max(room.partitions as u32))
     }
 
     /// Most places that there can ever be: one more joins for figures.
@@ -173,7 +180,8 @@ impl LeaseProfile {
                 LeaseFaultKind::Join | LeaseFaultKind::Namesake(_)
             )
         });
-        self.members + more.count() + 1
+        let drawn = self.members + more.count() + 1;
+        self.room.map_or(drawn, |room| drawn.max(room.members))
     }
 
     /// A lease by the slowest clock that a store may have.
@@ -207,7 +215,7 @@ impl LeaseProfile {
     /// Whether nothing goes wrong but hooks, and members come and go only in
     /// order.
     pub fn is_calm(&self) -> bool {
-        self.faults.iter().all(|fault| fault.kind.is_calm())
+        self.room.is_none() && self.faults.iter().all(|fault| fault.kind.is_calm())
     }
 
     /// How long after the last fault something may still come from before it:

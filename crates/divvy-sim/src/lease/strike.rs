@@ -206,7 +206,7 @@ impl LeaseWorld {
         Ok(())
     }
 
-    fn isolate(&mut self, member: usize, way: Option<Isolation>) {
+    pub(super) fn isolate(&mut self, member: usize, way: Option<Isolation>) {
         if self.processes[member].isolation == way {
             return;
         }
@@ -236,7 +236,11 @@ impl LeaseWorld {
         Ok(())
     }
 
-    fn describe(&mut self, member: usize, described: SelfDescription) -> Result<(), Broken> {
+    pub(super) fn describe(
+        &mut self,
+        member: usize,
+        described: SelfDescription,
+    ) -> Result<(), Broken> {
         let before = self.processes[member].description;
         if before == described {
             return Ok(());
@@ -271,7 +275,7 @@ impl LeaseWorld {
         Ok(())
     }
 
-    fn stand_still(&mut self, member: usize, lasts: Duration, suspended: bool) {
+    pub(super) fn stand_still(&mut self, member: usize, lasts: Duration, suspended: bool) {
         let process = &mut self.processes[member];
         if !process.is_alive() || process.stillness.is_some() {
             return;

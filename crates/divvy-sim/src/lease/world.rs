@@ -6,6 +6,7 @@ use std::time::Duration;
 use divvy_core::lease::Member;
 use divvy_core::store::{LeaseKey, Nonce, Token, WorkerId};
 
+use super::course::Course;
 use super::groups::Groups;
 use super::network::Request;
 use super::process::{Arrival, Process};
@@ -17,6 +18,7 @@ use crate::coverage::Mishap;
 use crate::dice::Dice;
 use crate::fact::{Fact, Phase, Seen};
 use crate::fault::{HookWeather, Weather};
+use crate::hands::{Chronicle, Trace};
 use crate::invariants::{Bounds, Broken, LeaseInvariants};
 use crate::lease::LeaseFaultKind;
 use crate::ledger::Ledger;
@@ -90,7 +92,11 @@ pub struct LeaseWorld {
     pub(super) observations: Vec<Observation>,
     invariants: LeaseInvariants,
     ledger: Ledger,
-    trace: Option<Vec<String>>,
+    pub(super) trace: Option<Trace>,
+    /// What hands want to know; nothing where none reach into it.
+    pub(super) chronicle: Option<Chronicle>,
+    /// How far its course is, where somebody watches it run.
+    pub(super) course: Option<Course>,
 }
 
 impl LeaseWorld {
@@ -125,7 +131,9 @@ impl LeaseWorld {
             moved: TrueTime::ZERO,
             observations: Vec::new(),
             ledger: Ledger::default(),
-            trace: traced.then(Vec::new),
+            trace: traced.then(|| Trace::new(profile.room.is_some())),
+            chronicle: profile.room.map(|_| Chronicle::default()),
+            course: None,
             profile,
         };
         world.begin();
@@ -161,7 +169,10 @@ impl LeaseWorld {
     /// A new place for a member, with a clock of its own.
     pub(super) fn add_place(&mut self) -> usize {
         let number = self.processes.len();
-        let name = format!("w{number}");
+        let name = match self.profile.room {
+            Some(_) => format!("host-{number}"),
+            None => format!("w{number}"),
+        };
         let worker = WorkerId::new(CLUSTER, &name).expect("a valid name");
         let rate = match self.profile.drifting {
             true => self.dice.between(-RATE_ERROR_MAX_PPM, RATE_ERROR_MAX_PPM),
@@ -179,16 +190,21 @@ impl LeaseWorld {
     /// Lets everything happen that is due by `until`.
     pub fn run_until(&mut self, until: TrueTime) -> Result<(), Broken> {
         while let Some((at, happening)) = self.queue.pop(until) {
-            debug_assert!(at >= self.now, "time goes on");
-            self.now = at;
-            self.tally.events += 1;
+            self.begin_at(at);
             self.happen(happening)?;
         }
         self.now = self.now.max(until);
         Ok(())
     }
 
-    fn happen(&mut self, happening: Happening) -> Result<(), Broken> {
+    /// Something happens now.
+    pub(super) fn begin_at(&mut self, at: TrueTime) {
+        debug_assert!(at >= self.now, "time goes on");
+        self.now = at;
+        self.tally.events += 1;
+    }
+
+    pub(super) fn happen(&mut self, happening: Happening) -> Result<(), Broken> {
         match happening {
             Happening::Boot(member) => self.boot(member),
             Happening::Arrive(member, generation, arrival) => {
@@ -227,6 +243,9 @@ impl LeaseWorld {
 
     /// Tells all invariants.
     pub(super) fn tell(&mut self, fact: &Fact<'_>) -> Result<(), Broken> {
+        if let Some(chronicle) = &mut self.chronicle {
+            chronicle.hear(self.now, fact);
+        }
         self.invariants.observe(&Seen {
             at: self.now,
             fact,
@@ -237,7 +256,7 @@ impl LeaseWorld {
     /// Writes a line of the trace, if there is one.
     pub(super) fn note(&mut self, line: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
-            trace.push(format!("{} {}", self.now, line()));
+            trace.push(self.now, line());
         }
     }
 
@@ -250,6 +269,9 @@ impl LeaseWorld {
     }
 
     pub(super) fn observed(&mut self, what: Observed) {
+        if self.chronicle.is_some() {
+            return;
+        }
         let at = self.now;
         self.observations.push(Observation { at, what });
     }
@@ -272,12 +294,16 @@ impl LeaseWorld {
 
     /// Takes the lines of the trace.
     pub fn take_trace(&mut self) -> Vec<String> {
-        self.trace.take().unwrap_or_default()
+        self.trace.take().map_or_else(Vec::new, Trace::into_lines)
     }
 
     /// Takes what figures are made from.
     pub fn take_observations(&mut self) -> Vec<Observation> {
         std::mem::take(&mut self.observations)
+    }
+
+    pub(super) fn trace_lines(&self) -> Vec<String> {
+        self.trace.as_ref().map_or_else(Vec::new, Trace::lines)
     }
 
     /// Writes why it ended as the last line of the trace.

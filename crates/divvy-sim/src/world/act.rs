@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divvy_core::Moment;
 use divvy_core::leader::{
     Action, Committed, Event, Holding, HookEnd, HookId, Member, Operation, Reply, Report,
 };
@@ -13,6 +14,9 @@ use super::{Happening, Observation, Observed, World};
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
+
+/// Most partitions of a root that a trace names.
+const ROOT_SHOWN_MAX: usize = 1024;
 
 impl World {
     pub(super) fn act(
@@ -51,23 +55,7 @@ impl World {
             Action::StopPartition { id, partition, .. } => {
                 self.stop_partition(member, id, number_of(partition.as_str()))
             }
-            Action::Deadline(deadline) => {
-                let process = &mut self.processes[member];
-                process.deadline = deadline;
-                if deadline.is_none() {
-                    process
-                        .running
-                        .values_mut()
-                        .for_each(|running| running.void = true);
-                }
-                let until = deadline.map(|moment| process.clock.time_of(moment));
-                self.tell(&Fact::Deadline {
-                    member,
-                    identity: machine.worker_id().zip(machine.session()),
-                    until,
-                    until_local: deadline,
-                })
-            }
+            Action::Deadline(deadline) => self.set_deadline(member, machine, deadline),
             Action::RequestLeadership => {
                 self.request_leadership(member);
                 Ok(())
@@ -89,11 +77,40 @@ impl World {
                 session: machine.session(),
                 version,
             }),
-            Action::Report(_) => Ok(()),
+            Action::Report(report) => {
+                self.reported(member, &report);
+                Ok(())
+            }
         }
     }
 
+    fn set_deadline(
+        &mut self,
+        member: usize,
+        machine: &Member,
+        deadline: Option<Moment>,
+    ) -> Result<(), Broken> {
+        let process = &mut self.processes[member];
+        process.deadline = deadline;
+        if deadline.is_none() {
+            process
+                .running
+                .values_mut()
+                .for_each(|running| running.void = true);
+        }
+        let until = deadline.map(|moment| process.clock.time_of(moment));
+        self.tell(&Fact::Deadline {
+            member,
+            identity: machine.worker_id().zip(machine.session()),
+            until,
+            until_local: deadline,
+        })
+    }
+
     fn observed(&mut self, what: Observed) {
+        if self.chronicle.is_some() {
+            return;
+        }
         let at = self.now;
         self.observations.push(Observation { at, what });
     }
@@ -140,7 +157,7 @@ impl World {
         starts: bool,
         deadline: Duration,
     ) -> Result<(), Broken> {
-        let weather = self.hook_weather;
+        let weather = self.hook_weather.and(self.processes[member].hooks);
         let coverage = &mut self.tally.coverage;
         let (least, most) = self.profile.hook;
         let mut lasts = self.dice.span(least, most);
@@ -220,6 +237,10 @@ impl World {
 }
 
 pub(super) fn describe_root(root: &Committed) -> String {
+    if root.partitions.len() > ROOT_SHOWN_MAX {
+        let (version, count) = (root.root.version, root.partitions.len());
+        return format!("root {version}: {count} partitions");
+    }
     let mut text = format!(
         "root {}{}:",
         root.root.version,

@@ -304,7 +304,7 @@ impl World {
     }
 
     /// Lets all who watch know of a change, if nothing goes wrong.
-    fn spread(&mut self, change: Change) {
+    pub(super) fn spread(&mut self, change: Change) {
         let change = Arc::new(change);
         for member in 0..self.processes.len() {
             let process = &self.processes[member];

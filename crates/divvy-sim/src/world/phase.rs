@@ -22,20 +22,22 @@ impl World {
         self.enter(Phase::Quiet)?;
         self.run_until(self.now + self.profile.quiet)?;
         self.survey()?;
-        if self.probe()? {
-            self.limp()?;
+        if let Some(until) = self.begin_probe()? {
+            self.run_until(until)?;
+            let until = self.begin_limp()?;
+            self.run_until(until)?;
         }
         self.enter(Phase::Over)
     }
 
-    fn enter(&mut self, phase: Phase) -> Result<(), Broken> {
+    pub(super) fn enter(&mut self, phase: Phase) -> Result<(), Broken> {
         self.note(|| format!("{phase:?}"));
         self.phase = phase;
         self.tell(&Fact::Entered(phase))
     }
 
     /// No fault happens any more, and those that last are over.
-    fn heal(&mut self) -> Result<(), Broken> {
+    pub(super) fn heal(&mut self) -> Result<(), Broken> {
         self.enter(Phase::Healing)?;
         self.active.clear();
         self.settle_faults()?;
@@ -152,8 +154,8 @@ impl World {
 
     /// A sound cluster loses a worker while another joins: no window holds
     /// back what the lost one ran.
-    /// Whether there was anybody to do without.
-    fn probe(&mut self) -> Result<bool, Broken> {
+    /// Gives when that must be over; nothing if there was nobody to do without.
+    pub(super) fn begin_probe(&mut self) -> Result<Option<TrueTime>, Broken> {
         self.enter(Phase::Probe)?;
         let within = self.profile.handed_on_within() + self.profile.settings.grace;
         let alive = self.processes.iter().enumerate();
@@ -163,7 +165,7 @@ impl World {
             .collect();
         let victim = alive[self.dice.below(alive.len())];
         if alive.len() < 3 {
-            return Ok(false);
+            return Ok(None);
         }
         let lost: Vec<usize> = self.processes[victim].running.keys().copied().collect();
         self.join();
@@ -173,13 +175,12 @@ impl World {
             by,
         })?;
         self.end(victim, false)?;
-        self.run_until(by + self.profile.settings.root_poll_interval)?;
-        Ok(true)
+        Ok(Some(by + self.profile.settings.root_poll_interval))
     }
 
     /// It loses another, and one of those who are left can start nothing: the
-    /// third does.
-    fn limp(&mut self) -> Result<(), Broken> {
+    /// third does. Gives when that must be over.
+    pub(super) fn begin_limp(&mut self) -> Result<TrueTime, Broken> {
         self.enter(Phase::Limp)?;
         let alive: Vec<usize> = (0..self.processes.len())
             .filter(|&member| self.processes[member].is_alive())
@@ -195,6 +196,6 @@ impl World {
             by,
         })?;
         self.end(victim, false)?;
-        self.run_until(by + self.profile.settings.root_poll_interval)
+        Ok(by + self.profile.settings.root_poll_interval)
     }
 }

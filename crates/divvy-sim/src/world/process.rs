@@ -10,7 +10,7 @@ use divvy_core::store::{Change, Token};
 use divvy_core::{Health, Moment};
 
 use crate::clock::MemberClock;
-use crate::fault::Isolation;
+use crate::fault::{HookWeather, Isolation};
 use crate::time::TrueTime;
 
 /// Something that reaches a process, unless it stands still.
@@ -95,6 +95,8 @@ pub(super) struct Process {
     /// The life of the store that it is connected to.
     pub(super) connected: Option<u32>,
     pub(super) calls: BTreeMap<HookId, Call>,
+    /// How its own hooks fare, beside those of everybody.
+    pub(super) hooks: HookWeather,
     pub(super) running: BTreeMap<usize, Running>,
     pub(super) deadline: Option<Moment>,
     pub(super) description: SelfDescription,
@@ -131,6 +133,7 @@ impl Process {
             isolation: None,
             connected: None,
             calls: BTreeMap::new(),
+            hooks: HookWeather::default(),
             running: BTreeMap::new(),
             deadline: None,
             description: SelfDescription {

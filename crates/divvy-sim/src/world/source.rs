@@ -1,5 +1,6 @@
 //! The source of partitions, sound or not.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divvy_core::leader::Event;
@@ -12,23 +13,37 @@ use crate::dice::Dice;
 use crate::fact::Fact;
 use crate::fault::SourceFault;
 use crate::invariants::Broken;
+use crate::profile::Profile;
 
 /// The group that all partitions belong to.
 const GROUP: &str = "p";
+/// The same where hands reach into the world: people read it.
+const GROUP_IN_HAND: &str = "orders";
+/// The weight of a partition that nobody gave one.
+const WEIGHT: i64 = 100;
 
 #[derive(Debug)]
 pub(super) struct Source {
     /// There are the partitions 0 to this.
     count: usize,
     weighted: bool,
+    /// What partitions are named after.
+    group: &'static str,
+    /// Weights that hands gave to some.
+    weights: BTreeMap<usize, i64>,
     pub(super) fault: Option<SourceFault>,
 }
 
 impl Source {
-    pub(super) const fn new(count: usize, weighted: bool) -> Self {
+    pub(super) fn new(profile: &Profile) -> Self {
         Self {
-            count,
-            weighted,
+            count: profile.partitions,
+            weighted: profile.weighted,
+            group: match profile.room {
+                Some(_) => GROUP_IN_HAND,
+                None => GROUP,
+            },
+            weights: BTreeMap::new(),
             fault: None,
         }
     }
@@ -43,17 +58,40 @@ impl Source {
         self.count = count.clamp(1, most as i64) as usize;
     }
 
+    /// There are so many from now on.
+    pub(super) const fn set_count(&mut self, count: usize) {
+        self.count = count;
+    }
+
+    pub(super) fn set_weight(&mut self, partition: usize, weight: i64) {
+        self.weights.insert(partition, weight);
+    }
+
+    /// What there is now, if nothing is wrong with the source.
+    pub(super) fn partitions(&self) -> Partitions {
+        self.list(None)
+    }
+
+    pub(super) fn name_of(&self, partition: usize) -> String {
+        format!("{}:{partition}", self.group)
+    }
+
+    pub(super) fn weight_of(&self, partition: usize) -> i64 {
+        let drawn = match self.weighted {
+            true => WEIGHT + (partition as i64 * 37) % 100,
+            false => WEIGHT,
+        };
+        self.weights.get(&partition).copied().unwrap_or(drawn)
+    }
+
     fn list(&self, noise: Option<&mut Dice>) -> Partitions {
         self.listed(self.count, noise)
     }
 
     fn listed(&self, count: usize, mut noise: Option<&mut Dice>) -> Partitions {
         let partitions = (0..count).map(|number| {
-            let partition = Partition::shard(GROUP, number as u32).expect("a valid name");
-            let weight = match self.weighted {
-                true => 100 + (number as i64 * 37) % 100,
-                false => 100,
-            };
+            let partition = Partition::shard(self.group, number as u32).expect("a valid name");
+            let weight = self.weight_of(number);
             let off = noise.as_mut().map_or(0, |dice| dice.between(-20, 20));
             let weight = weight + weight * off / 100;
             partition.with_weight(weight).expect("a small weight")
@@ -65,8 +103,8 @@ impl Source {
 /// The number of a partition by its name.
 pub(super) fn number_of(partition: &str) -> usize {
     let number = partition
-        .strip_prefix("p:")
-        .and_then(|text| text.parse().ok());
+        .rsplit_once(':')
+        .and_then(|(_, text)| text.parse().ok());
     number.expect("all partitions come from the source")
 }
 

@@ -131,7 +131,7 @@ impl World {
         Ok(())
     }
 
-    fn isolate(&mut self, member: usize, way: Option<Isolation>) {
+    pub(super) fn isolate(&mut self, member: usize, way: Option<Isolation>) {
         if self.processes[member].isolation == way {
             return;
         }
@@ -200,7 +200,7 @@ impl World {
         Ok(())
     }
 
-    fn stand_still(&mut self, member: usize, lasts: Duration, suspended: bool) {
+    pub(super) fn stand_still(&mut self, member: usize, lasts: Duration, suspended: bool) {
         let process = &mut self.processes[member];
         if !process.is_alive() || process.stillness.is_some() {
             return;
@@ -249,7 +249,7 @@ impl World {
         self.after(beat * 3, Happening::Roll(member + 1));
     }
 
-    fn forget(
+    pub(super) fn forget(
         &mut self,
         index: usize,
         back: Option<Duration>,

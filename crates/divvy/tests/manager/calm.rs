@@ -163,9 +163,7 @@ async fn with_calm_the_loss_of_the_leader_of_a_replicated_bucket_interrupts_noth
     for (number, event) in &events.heard {
         chronicle.say(*number, event);
     }
-    for write in record.writes() {
-        chronicle.history.wrote(write);
-    }
+    record.tell(&mut chronicle.history);
     chronicle.history.listed(Default::default(), partitions);
     chronicle.check(Settings::calm().leader.heartbeat_ttl);
 }

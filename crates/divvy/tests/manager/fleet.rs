@@ -30,6 +30,8 @@ pub(crate) struct Fleet {
     /// stores themselves.
     pub(crate) is_recorded: bool,
     record: Record,
+    /// What sources give besides, and since when.
+    listed: Vec<(divvy::Moment, Partitions)>,
     cuts: Vec<Arc<AtomicBool>>,
     /// Serves the connections of recorded stores.
     runtime: Option<Runtime>,
@@ -60,6 +62,7 @@ impl Fleet {
             workers: Vec::new(),
             is_recorded: true,
             record: Record::default(),
+            listed: Vec::new(),
             cuts: Vec::new(),
             runtime: None,
             heard: Vec::new(),
@@ -81,6 +84,11 @@ impl Fleet {
         fleet.join_many(workers).await;
         fleet.owned().await;
         fleet
+    }
+
+    /// From now on, sources may give this.
+    pub(crate) fn list(&mut self, partitions: Partitions) {
+        self.listed.push((divvy::manager::now(), partitions));
     }
 
     /// The store of the next member.
@@ -300,12 +308,13 @@ impl Fleet {
                 chronicle.say(number, event);
             }
         }
-        for write in self.record.writes() {
-            chronicle.history.wrote(write);
-        }
+        self.record.tell(&mut chronicle.history);
         chronicle
             .history
             .listed(Default::default(), self.partitions.clone());
+        for (at, partitions) in &self.listed {
+            chronicle.history.listed(*at, partitions.clone());
+        }
         chronicle.check(self.settings.leader.heartbeat_ttl);
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use divvy::manager::{
-    ElectionAgent, HookError, LeaderSettings, Manager, ManagerError, NoHooks, PartitionSource,
-    Settings, Shutdown, State, StaticSource,
+    ElectionAgent, HookError, Hooks, LeaderSettings, Manager, ManagerError, NoHooks,
+    PartitionSource, Settings, Shutdown, State, StaticSource, View,
 };
-use divvy::{Balanced, Partition, Partitions};
+use divvy::{Partition, Partitions, WeightedConsistentHash};
 use divvy_testbed::until;
 
 use crate::bed::{Bed, SOON};
@@ -131,39 +131,39 @@ impl PartitionSource for Changing {
 pub(crate) async fn partitions_change_by_a_refresh(bed: Bed) {
     let count = Arc::new(AtomicUsize::new(10));
     let failures = Arc::new(AtomicUsize::new(0));
-    let mut managers = Vec::new();
+    let mut fleet = Fleet::new(bed, 10);
     for number in 0..2 {
-        let settings = Settings {
-            instance: Some(format!("host-{number}")),
-            ..bed.settings()
-        };
         let source = Changing(Arc::clone(&count), Arc::clone(&failures));
-        let builder = Manager::builder(bed.store(), source);
-        let manager = builder.settings(settings).strategy(Balanced::new()).start();
-        managers.push(manager.await.unwrap());
+        let host = format!("host-{number}");
+        let recruit = fleet.recruit_from(&host, NoHooks, source).await;
+        fleet.enlist(recruit).await;
     }
+    let views = fleet.views();
     let owned = || {
-        let counts = managers.iter().map(|manager| manager.current_assignment());
+        let counts = views.iter().map(View::current_assignment);
         counts
             .map(|current| current.partitions.len())
             .sum::<usize>()
     };
     until(SOON, "all are owned", async || owned() == 10).await;
     for (asker, wanted) in [(0, 14), (1, 12), (1, 20)] {
-        count.store(wanted, Ordering::SeqCst);
-        managers[asker].refresh_partitions().await.unwrap();
-        until(SOON, "what changed is owned", async || owned() == wanted).await;
+        fleet.list(Partitions::shards([("p", wanted)]).unwrap());
+        count.store(wanted as usize, Ordering::SeqCst);
+        views[asker].refresh_partitions().await.unwrap();
+        until(SOON, "what changed is owned", async || {
+            owned() == wanted as usize
+        })
+        .await;
     }
     count.store(0, Ordering::SeqCst);
-    managers[0].refresh_partitions().await.unwrap();
+    views[0].refresh_partitions().await.unwrap();
     until(SOON, "the source failed", async || {
         failures.load(Ordering::SeqCst) > 1
     })
     .await;
-    assert_eq!(owned(), 20, "the last good list stays");
-    for manager in managers {
-        manager.stop(Shutdown::Leave).await.unwrap();
-    }
+    // One may just be on its way from one to the other.
+    until(SOON, "the last good list stays", async || owned() == 20).await;
+    fleet.end().await;
 }
 
 /// Gives 40 partitions, of which some weigh more.
@@ -177,16 +177,22 @@ impl Weighing {
     }
 }
 
-#[async_trait]
-impl PartitionSource for Weighing {
-    async fn list_partitions(&self) -> Result<Partitions, HookError> {
+impl Weighing {
+    fn partitions(&self) -> Result<Partitions, divvy::Error> {
         let mut partitions = Vec::new();
         for number in 0..40 {
             let partition = Partition::shard("p", number)?;
             let weight = self.weight(partition.as_str());
             partitions.push(partition.with_weight(weight)?);
         }
-        Ok(Partitions::new(partitions)?)
+        Partitions::new(partitions)
+    }
+}
+
+#[async_trait]
+impl PartitionSource for Weighing {
+    async fn list_partitions(&self) -> Result<Partitions, HookError> {
+        Ok(self.partitions()?)
     }
 }
 
@@ -194,43 +200,41 @@ impl PartitionSource for Weighing {
 /// both are inside the band of the default strategy.
 pub(crate) async fn loads_follow_the_weights_of_partitions(bed: Bed) {
     let source = Weighing::default();
-    let mut managers = Vec::new();
+    let mut fleet = Fleet::new(bed, 40);
+    fleet.list(source.partitions().unwrap());
     for number in 0..2 {
-        let settings = Settings {
-            instance: Some(format!("host-{number}")),
-            ..bed.settings()
-        };
-        let builder = Manager::builder(bed.store(), source.clone());
-        managers.push(builder.settings(settings).start().await.unwrap());
+        let host = format!("host-{number}");
+        let mut recruit = fleet.recruit_from(&host, NoHooks, source.clone()).await;
+        recruit.builder = recruit.builder.strategy(WeightedConsistentHash::new());
+        fleet.enlist(recruit).await;
     }
-    let load = |manager: &Manager| {
-        let owned = manager.current_assignment();
+    let views = fleet.views();
+    let load = |view: &View| {
+        let owned = view.current_assignment();
         let owned = owned.partitions.iter();
         let weights = owned.map(|owned| source.weight(owned.partition.as_str()));
         weights.sum::<i64>()
     };
     until(SOON, "both have some", async || {
-        managers.iter().all(|manager| load(manager) > 0)
-            && managers.iter().map(load).sum::<i64>() == 40
+        views.iter().all(|view| load(view) > 0) && views.iter().map(load).sum::<i64>() == 40
     })
     .await;
-    let busiest = managers.iter().max_by_key(|manager| load(manager)).unwrap();
+    let busiest = views.iter().max_by_key(|view| load(view)).unwrap();
     let owned = busiest.current_assignment();
     let names = owned.partitions.iter();
     let names: BTreeSet<_> = names.map(|owned| owned.partition.to_string()).collect();
     let all = 40 + 4 * names.len() as i64;
     *source.0.lock().unwrap() = names;
+    fleet.list(source.partitions().unwrap());
     // At most 1.3 times the mean of two, which is 13 of 20.
-    let is_inside = |manager: &Manager| load(manager) * 20 <= all * 13;
+    let is_inside = |view: &View| load(view) * 20 <= all * 13;
     assert!(!is_inside(busiest));
-    managers[1].refresh_partitions().await.unwrap();
+    views[1].refresh_partitions().await.unwrap();
     until(SOON, "both are inside the band", async || {
-        managers.iter().map(load).sum::<i64>() == all && managers.iter().all(is_inside)
+        views.iter().map(load).sum::<i64>() == all && views.iter().all(is_inside)
     })
     .await;
-    for manager in managers {
-        manager.stop(Shutdown::Leave).await.unwrap();
-    }
+    fleet.end().await;
 }
 
 /// Elects whoever it is told to.
@@ -261,29 +265,18 @@ impl ElectionAgent for Chosen {
 /// An agent's choice leads, and nobody else does.
 pub(crate) async fn an_election_agent_decides_who_leads(bed: Bed) {
     let chosen = Arc::new(AtomicUsize::new(1));
-    let starting = (0..3).map(|number| {
-        let settings = Settings {
-            instance: Some(format!("host-{number}")),
-            ..bed.settings()
-        };
-        let source = StaticSource::shards(["p"], 12).unwrap();
-        let builder = Manager::builder(bed.store(), source).settings(settings);
+    let mut fleet = Fleet::new(bed, 12);
+    let mut starting = Vec::new();
+    for number in 0..3 {
+        let recruit = fleet.recruit(&format!("host-{number}"), NoHooks).await;
         let agent = Chosen(Arc::clone(&chosen), number);
-        tokio::spawn(
-            builder
-                .election_agent(agent)
-                .strategy(Balanced::new())
-                .start(),
-        )
-    });
-    let mut managers = Vec::new();
-    for started in starting.collect::<Vec<_>>() {
-        managers.push(started.await.unwrap().unwrap());
+        starting.push(tokio::spawn(recruit.builder.election_agent(agent).start()));
     }
-    let leaders = || {
-        let leads = managers.iter().map(|manager| manager.is_leader());
-        leads.collect::<Vec<_>>()
-    };
+    for (number, started) in starting.into_iter().enumerate() {
+        fleet.workers[number] = Some(started.await.unwrap().unwrap());
+    }
+    let views = fleet.views();
+    let leaders = || views.iter().map(View::is_leader).collect::<Vec<_>>();
     until(SOON, "the chosen one leads", async || {
         leaders() == [false, true, false]
     })
@@ -293,9 +286,91 @@ pub(crate) async fn an_election_agent_decides_who_leads(bed: Bed) {
         leaders() == [false, false, true]
     })
     .await;
-    for manager in managers {
-        manager.stop(Shutdown::Leave).await.unwrap();
+    fleet.owned().await;
+    fleet.end().await;
+}
+
+/// Elects whoever asks, and takes its time to forget it.
+#[derive(Default)]
+struct Hesitant(AtomicUsize);
+
+#[async_trait]
+impl ElectionAgent for Hesitant {
+    async fn request_leadership(&self, _worker: &str, _lease: Duration) -> Result<bool, HookError> {
+        Ok(true)
     }
+
+    async fn renew_leadership(&self) -> Result<(), HookError> {
+        Ok(())
+    }
+
+    async fn release_leadership(&self) -> Result<(), HookError> {
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < Duration::from_millis(300) {
+            tokio::task::yield_now().await;
+        }
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    async fn is_leader(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_is_let_finish_when_a_leader_stops() {
+    let agent = Arc::new(Hesitant::default());
+    let source = StaticSource::shards(["p"], 4).unwrap();
+    let builder = Manager::builder(divvy::store::MemoryKeyValue::new(), source);
+    let builder = builder.settings(Settings::fast());
+    let manager = builder
+        .election_agent(Arc::clone(&agent))
+        .start()
+        .await
+        .unwrap();
+    until(SOON, "it leads", async || manager.is_leader()).await;
+    manager.stop(Shutdown::Leave).await.unwrap();
+    assert_eq!(agent.0.load(Ordering::SeqCst), 1);
+}
+
+/// Stops late, says that this went wrong, and never returns when told so.
+struct Late(Duration);
+
+#[async_trait]
+impl Hooks for Late {
+    async fn revoked(&self, _partition: &Partition) -> Result<(), HookError> {
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < self.0 {
+            tokio::task::yield_now().await;
+        }
+        Err("it was late".into())
+    }
+
+    async fn error(&self, _error: &ManagerError) {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_that_a_stop_waits_for_has_one_deadline() {
+    let limit = Duration::from_secs(2);
+    let mut settings = Settings::fast();
+    settings.leader.shutdown_timeout = limit;
+    settings.leader.stop_deadline = limit;
+    let source = StaticSource::shards(["p"], 1).unwrap();
+    let builder = Manager::builder(divvy::store::MemoryKeyValue::new(), source);
+    let hooks = Late(limit * 3 / 4);
+    let manager = builder.settings(settings).hooks(hooks).start().await;
+    let manager = manager.unwrap();
+    until(SOON, "it owns all", async || {
+        manager.current_assignment().partitions.len() == 1
+    })
+    .await;
+    let begun = std::time::Instant::now();
+    manager.stop(Shutdown::Leave).await.unwrap();
+    // Both one after the other would be nearly twice as long.
+    assert!(begun.elapsed() < limit * 5 / 4, "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,7 +14,9 @@ mod programs;
 mod recorder;
 mod scale;
 mod slow;
+mod sources;
 mod starts;
+mod views;
 
 /// The same tests on every store, on all of them at once: they wait for leases
 /// most of the time.

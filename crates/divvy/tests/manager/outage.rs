@@ -72,7 +72,38 @@ pub(crate) async fn a_server_that_hangs_is_outlasted(bed: Bed) {
     .await;
     fleet.bed.server().unwrap().resume();
     fleet.balanced().await;
+    for number in 0..3 {
+        told_of_the_lease(&mut fleet, number).await;
+    }
     fleet.end().await;
+}
+
+/// Whoever could not renew its lease has said so once, before it stopped
+/// anything, and says when that is over.
+async fn told_of_the_lease(fleet: &mut Fleet, number: usize) {
+    let is_over = |kind: &EventKind| match kind {
+        // One that was fenced meanwhile has begun anew.
+        EventKind::LeaseRegained { .. } | EventKind::SessionEnded { .. } => true,
+        _ => false,
+    };
+    until(SOON, "it is told to be over", async || {
+        let mut events = fleet.events(number).iter();
+        events.any(|event| is_over(&event.kind))
+    })
+    .await;
+    let events = fleet.events(number);
+    let runs_out = |kind: &EventKind| matches!(kind, EventKind::Error(error) if error.kind() == "lease_runs_out");
+    let told = events.iter().position(|event| runs_out(&event.kind));
+    let told = told.expect("it is told");
+    let over = events
+        .iter()
+        .position(|event| is_over(&event.kind))
+        .unwrap();
+    let is_stop = |kind: &EventKind| matches!(kind, EventKind::Stopped { .. });
+    let stopped = events.iter().position(|event| is_stop(&event.kind));
+    assert!(told < stopped.expect("it has stopped") && told < over);
+    let episode = events[..over].iter();
+    assert_eq!(episode.filter(|event| runs_out(&event.kind)).count(), 1);
 }
 
 /// Operations on a server that hangs end by their own limit, long before the

@@ -1,4 +1,4 @@
-//! A store that remembers everything that its members have written, for the
+//! A store that remembers everything that its members try to write, for the
 //! invariants of records.
 
 use std::collections::BTreeMap;
@@ -10,25 +10,17 @@ use divvy::store::{
     Connection, Entry, Expected, Incarnation, Key, KeyValue, Outcome, Prefix, Revision, Store,
     StoreError, StoreErrorKind, Watch,
 };
-use divvy_sim::Write;
+use divvy_sim::{Answer, Attempt, History};
 use tokio::sync::watch;
 
-/// Everything that was written.
+/// Everything that was tried, and what was found.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record(Arc<Mutex<Recorded>>);
 
 #[derive(Debug, Default)]
 struct Recorded {
-    writes: BTreeMap<Revision, Write>,
-    /// Writes of which it is not known whether they were made.
-    open: Vec<Attempt>,
-    attempts: u64,
-}
-
-#[derive(Debug)]
-struct Attempt {
-    number: u64,
-    write: Write,
+    tried: Vec<Attempt>,
+    found: BTreeMap<Revision, Entry>,
 }
 
 impl Record {
@@ -36,48 +28,39 @@ impl Record {
         self.0.lock().unwrap()
     }
 
-    pub(crate) fn writes(&self) -> Vec<Write> {
-        self.lock().writes.values().cloned().collect()
+    /// Adds it to what members said.
+    pub(crate) fn tell(&self, history: &mut History) {
+        let recorded = self.lock();
+        recorded
+            .tried
+            .iter()
+            .for_each(|attempt| history.tried(attempt.clone()));
+        recorded
+            .found
+            .values()
+            .for_each(|entry| history.found(entry));
     }
 
-    /// A value was found in the store: if nobody knows who wrote it, it was a
-    /// write that was never answered.
-    pub(crate) fn seen(&self, entry: &Entry) {
+    fn seen(&self, entry: &Entry) {
         let mut recorded = self.lock();
-        if recorded.writes.contains_key(&entry.revision) {
-            return;
-        }
-        let is_it = |attempt: &Attempt| {
-            attempt.write.key == entry.key && attempt.write.value == entry.value
+        let seen = recorded.found.entry(entry.revision);
+        seen.or_insert_with(|| entry.clone());
+    }
+
+    /// Its place, for the answer.
+    fn begin(&self, attempt: Attempt) -> usize {
+        let mut recorded = self.lock();
+        recorded.tried.push(attempt);
+        recorded.tried.len() - 1
+    }
+
+    fn end(&self, place: usize, outcome: &Result<Outcome<Revision>, StoreError>) {
+        self.lock().tried[place].answer = match outcome {
+            Ok(Outcome::Done(revision)) => Answer::Made(*revision),
+            // It may have been made, or be made later.
+            Err(error) if error.kind() == StoreErrorKind::Unknown => Answer::Unknown,
+            Ok(Outcome::Conflict) | Err(_) => Answer::Refused,
         };
-        if let Some(place) = recorded.open.iter().position(is_it) {
-            let mut write = recorded.open.swap_remove(place).write;
-            write.revision = entry.revision;
-            recorded.writes.insert(entry.revision, write);
-        }
-    }
-
-    fn begin(&self, mut write: Write) -> u64 {
-        let mut recorded = self.lock();
-        recorded.attempts += 1;
-        let number = recorded.attempts;
-        write.revision = Revision::new(1).unwrap();
-        recorded.open.push(Attempt { number, write });
-        number
-    }
-
-    /// The answer to an attempt is there: with a revision, if it was made.
-    fn end(&self, number: u64, made: Option<Revision>) {
-        let mut recorded = self.lock();
-        let place = recorded.open.iter().position(|open| open.number == number);
-        let Some(attempt) = place.map(|place| recorded.open.swap_remove(place)) else {
-            return;
-        };
-        if let Some(revision) = made {
-            let mut write = attempt.write;
-            write.revision = revision;
-            recorded.writes.insert(revision, write);
-        }
     }
 }
 
@@ -104,6 +87,17 @@ impl Recorder {
             record,
             is_cut,
         }
+    }
+
+    fn attempt(&self, key: &Key, expected: Expected, value: Option<Arc<[u8]>>) -> usize {
+        self.record.begin(Attempt {
+            by: self.member,
+            sent: divvy::manager::now(),
+            key: key.clone(),
+            expected,
+            value,
+            answer: Answer::Unknown,
+        })
     }
 
     async fn reach(&self) {
@@ -149,29 +143,18 @@ impl KeyValue for Recorder {
         value: &[u8],
     ) -> Result<Outcome<Revision>, StoreError> {
         self.reach().await;
-        let write = Write {
-            by: self.member,
-            sent: divvy::manager::now(),
-            key: key.clone(),
-            expected,
-            value: value.into(),
-            revision: Revision::new(1).unwrap(),
-        };
-        let number = self.record.begin(write);
+        let attempt = self.attempt(key, expected, Some(value.into()));
         let outcome = self.store.compare_and_set(key, expected, value).await;
-        match &outcome {
-            Ok(Outcome::Done(revision)) => self.record.end(number, Some(*revision)),
-            Ok(Outcome::Conflict) => self.record.end(number, None),
-            // It may have been made, or be made later.
-            Err(error) if error.kind() == StoreErrorKind::Unknown => {}
-            Err(_) => self.record.end(number, None),
-        }
+        self.record.end(attempt, &outcome);
         outcome
     }
 
     async fn delete(&self, key: &Key, revision: Revision) -> Result<Outcome<Revision>, StoreError> {
         self.reach().await;
-        self.store.delete(key, revision).await
+        let attempt = self.attempt(key, Expected::At(revision), None);
+        let outcome = self.store.delete(key, revision).await;
+        self.record.end(attempt, &outcome);
+        outcome
     }
 
     async fn list(&self, prefix: &Prefix) -> Result<Vec<Entry>, StoreError> {

@@ -8,8 +8,10 @@ use crate::fleet::Fleet;
 /// As many as a cluster starts with at most: nobody's start fails, and one
 /// root grants everything.
 pub(crate) async fn sixty_four_start_at_once(bed: Bed) {
-    // Each opens the store itself, all at once.
-    let mut fleet = Fleet::unrecorded(bed, 640);
+    // Each opens its store itself, all at once; in memory there is nothing to open.
+    let is_recorded = matches!(bed, Bed::Memory(_));
+    let mut fleet = Fleet::new(bed, 640);
+    fleet.is_recorded = is_recorded;
     fleet.settings.leader.expected_workers = Some(64);
     // So many threads in one process take turns.
     fleet.settings.leader.heartbeat_ttl = Duration::from_secs(6);

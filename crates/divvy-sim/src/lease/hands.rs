@@ -1,0 +1,363 @@
+//! Hands on a world of lease mode.
+
+use std::time::Duration;
+
+use divvy_core::lease::{Event, Outlook, Report, SelfDescription, StopReason};
+use divvy_core::store::{LeaseName, Member, Token, WorkerId, WorkerInfo};
+use divvy_core::{Control, Health, Partitions};
+
+use super::process::Arrival;
+use super::wishes::Wishes;
+use super::world::{CLUSTER, LeaseWorld};
+use crate::fault::{HookWeather, Isolation};
+use crate::hands::{
+    Chronicle, Deed, Done, Hands, Newcomer, Place, PlaceState, StoreState, StoreView,
+};
+use crate::invariants::Broken;
+use crate::mode::Mode;
+use crate::time::TrueTime;
+
+/// For ever.
+const NEVER: TrueTime = TrueTime::from_nanos(u64::MAX);
+/// The group that hands change: a sound world has one.
+const GROUP: usize = 0;
+/// What a partition weighs, where none has a weight of its own.
+const WEIGHT: i64 = 100;
+/// Tenures of one partition that are remembered where a world has no end.
+const NONCES_KEPT: usize = 8;
+
+impl LeaseWorld {
+    /// Lets hands know what a member reports.
+    pub(super) fn reported(&mut self, place: usize, report: &Report) {
+        let text = match report {
+            Report::Problem(text) => text.to_string(),
+            Report::Quarantined(left) => {
+                format!("the store grants nothing for {} ms", left.as_millis())
+            }
+            _ => return,
+        };
+        if let Some(chronicle) = &mut self.chronicle {
+            chronicle.note(self.now, Deed::Problem { place, text });
+        }
+    }
+
+    /// Lets hands know why a partition stops.
+    pub(super) fn stop_reason(&mut self, reason: StopReason) {
+        if let Some(chronicle) = &mut self.chronicle {
+            chronicle.stops_because(reason.as_str());
+        }
+    }
+
+    /// Forgets old tenures of a partition where the world has no end.
+    pub(super) fn forget_nonces(&mut self, partition: usize) {
+        if self.profile.room.is_none() {
+            return;
+        }
+        let first = Token::new(1).expect("1 is above 0");
+        let of_it = |at: usize| (at, first)..(at + 1, first);
+        while self.nonces.range(of_it(partition)).count() > NONCES_KEPT {
+            let oldest = self.nonces.range(of_it(partition)).next();
+            let Some((&oldest, _)) = oldest else {
+                return;
+            };
+            self.nonces.remove(&oldest);
+        }
+    }
+
+    /// The groups that a member serves; nothing if all.
+    fn served_by(&self, place: usize) -> Option<Vec<String>> {
+        let serves = &self.profile.plan_of(place).serves;
+        let groups = 0..self.groups.count();
+        let served = groups.filter(|&group| {
+            self.groups.is_stored(group) || serves.get(group).copied().unwrap_or(false)
+        });
+        let served: Vec<usize> = served.collect();
+        let name = |group: usize| self.groups.group(group).name().to_string();
+        (served.len() < self.groups.count()).then(|| served.into_iter().map(name).collect())
+    }
+
+    fn state_of(&self, place: usize) -> PlaceState {
+        let process = &self.processes[place];
+        match &process.machine {
+            None => PlaceState::Gone,
+            Some(_) if process.stopping => PlaceState::Stopping,
+            Some(machine) if machine.session().is_none() => PlaceState::Joining,
+            Some(machine) if machine.backoff_active() => PlaceState::Backoff,
+            Some(_) => PlaceState::Stable,
+        }
+    }
+}
+
+impl Hands for LeaseWorld {
+    fn mode(&self) -> Mode {
+        Mode::Lease
+    }
+
+    fn time(&self) -> TrueTime {
+        self.now
+    }
+
+    fn go_on_while(
+        &mut self,
+        until: TrueTime,
+        more: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, Broken> {
+        while !self.has_ended() {
+            let stage = self.next_stage_at(until);
+            let stop = stage.unwrap_or(until);
+            while let Some((at, happening)) = self.queue.pop(stop) {
+                self.begin_at(at);
+                self.happen(happening)?;
+                if !more() {
+                    return Ok(false);
+                }
+            }
+            self.run_until(stop)?;
+            match stage {
+                Some(_) => self.next_stage()?,
+                None => return Ok(true),
+            }
+        }
+        Ok(true)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.profile.room.is_none() && self.course.is_none()
+    }
+
+    fn count_places(&self) -> usize {
+        self.processes.len()
+    }
+
+    fn place(&self, place: usize) -> Place {
+        let process = &self.processes[place];
+        let now = process.clock.at(self.now);
+        let name = process.worker.name.to_string();
+        let ends = process.running.values().filter_map(|running| running.until);
+        let left = ends.min().map(|end| end.since(now));
+        Place {
+            id: process.is_alive().then(|| name.clone()),
+            name,
+            state: self.state_of(place),
+            is_leader: false,
+            health: match process.description.healthy {
+                true => Health::Healthy,
+                false => Health::Unhealthy,
+            },
+            weight: process.description.weight,
+            zone: None,
+            is_paused: process.stillness.is_some(),
+            isolation: process.isolation,
+            hooks: process.hooks,
+            lease_left: left.filter(|left| !left.is_zero()),
+            lease: self.profile.settings.lease_ttl,
+        }
+    }
+
+    fn each_working(&self, work: &mut dyn FnMut(usize, usize, Token)) {
+        for (place, process) in self.processes.iter().enumerate() {
+            for (partition, token) in process.working(self.now) {
+                work(place, partition, token);
+            }
+        }
+    }
+
+    fn each_hook(&self, hook: &mut dyn FnMut(usize, usize)) {
+        for (place, process) in self.processes.iter().enumerate() {
+            for call in process.calls.values() {
+                hook(place, call.partition);
+            }
+        }
+    }
+
+    fn count_partitions(&self) -> usize {
+        match self.groups.count() {
+            1 => self.groups.group(GROUP).partitions() as usize,
+            _ => self.groups.partitions_max(),
+        }
+    }
+
+    fn is_wanted(&self, partition: usize) -> bool {
+        self.groups.is_wanted(partition)
+    }
+
+    fn name_of(&self, partition: usize) -> String {
+        self.groups.key_of(partition).to_string()
+    }
+
+    fn weight_of(&self, _partition: usize) -> i64 {
+        WEIGHT
+    }
+
+    fn list(&self) -> Partitions {
+        let groups = self.groups.present();
+        let shards = groups
+            .iter()
+            .map(|group| (group.name().as_str(), group.partitions()));
+        Partitions::shards(shards).expect("groups have valid names and sizes")
+    }
+
+    fn add(&mut self, newcomer: &Newcomer) -> usize {
+        self.join();
+        let place = self.processes.len() - 1;
+        let process = &mut self.processes[place];
+        if let Some(name) = &newcomer.name {
+            process.worker = WorkerId::new(CLUSTER, name).expect("callers check names");
+        }
+        if let Some(weight) = newcomer.weight {
+            process.description.weight = weight;
+        }
+        place
+    }
+
+    fn crash(&mut self, place: usize) -> Result<(), Broken> {
+        self.processes[place].comes_back = None;
+        self.end(place, false)
+    }
+
+    fn ask_to_stop(&mut self, place: usize, _keep: Option<Duration>) {
+        self.stop(place);
+    }
+
+    fn boot_again(&mut self, place: usize) -> Result<(), Broken> {
+        self.boot(place)
+    }
+
+    fn pause(&mut self, place: usize) {
+        self.stand_still(place, NEVER.elapsed(), false);
+    }
+
+    fn go_on_at(&mut self, place: usize) -> Result<(), Broken> {
+        if let Some(still) = &mut self.processes[place].stillness {
+            still.until = self.now;
+        }
+        self.resume(place)
+    }
+
+    fn cut_off(&mut self, place: usize, how: Option<Isolation>) {
+        self.isolate(place, how);
+    }
+
+    fn set_description(
+        &mut self,
+        place: usize,
+        health: Health,
+        weight: f64,
+        _zone: Option<&str>,
+    ) -> Result<(), Broken> {
+        let healthy = health == Health::Healthy;
+        self.describe(place, SelfDescription { healthy, weight })
+    }
+
+    fn set_hooks(&mut self, place: usize, hooks: HookWeather) {
+        self.processes[place].hooks = hooks;
+    }
+
+    fn set_partitions(&mut self, count: usize) -> Result<(), Broken> {
+        self.set_size(GROUP, u32::try_from(count).unwrap_or(u32::MAX));
+        Ok(())
+    }
+
+    fn set_weight(&mut self, _partition: usize, _weight: i64) -> Result<(), Broken> {
+        Ok(())
+    }
+
+    fn wish(&mut self, control: &Control) {
+        self.set_wishes(Wishes {
+            control: control.clone(),
+            is_garbled: false,
+        });
+    }
+
+    fn set_store(&mut self, state: StoreState) {
+        let settings = &self.profile.settings;
+        self.store.refuses_until = match state {
+            StoreState::Down => NEVER,
+            StoreState::Up | StoreState::Slow => TrueTime::ZERO,
+        };
+        self.profile.latency = match state {
+            StoreState::Slow => (settings.lease_ttl / 100, settings.lease_ttl / 30),
+            StoreState::Up | StoreState::Down => crate::profile::LATENCY,
+        };
+    }
+
+    fn store(&self) -> StoreView {
+        let is_down = self.store.refuses_until.max(self.store.down_until) > self.now;
+        StoreView {
+            state: match is_down {
+                true => StoreState::Down,
+                false if self.profile.latency == crate::profile::LATENCY => StoreState::Up,
+                false => StoreState::Slow,
+            },
+            latency: self.profile.latency.1,
+            incarnation: self.store.incarnation().as_str().to_owned(),
+        }
+    }
+
+    fn forget_all(&mut self, announced: bool) -> Result<(), Broken> {
+        if !announced {
+            return self.empty(self.profile.settings.heartbeat_interval);
+        }
+        self.store.restart_behind(usize::MAX, self.now);
+        self.restarted()
+    }
+
+    fn refresh_all(&mut self) -> Result<(), Broken> {
+        for place in 0..self.processes.len() {
+            self.arrive(place, Arrival::Event(Event::RefreshRequested))?;
+        }
+        Ok(())
+    }
+
+    fn take_deeds(&mut self) -> Vec<Done> {
+        self.chronicle
+            .as_mut()
+            .map_or_else(Vec::new, Chronicle::take)
+    }
+
+    fn held_back(&self, place: usize, partition: usize) -> Option<&'static str> {
+        let machine = self.processes[place].machine.as_deref()?;
+        let explained = machine.explain(&self.groups.key_of(partition))?;
+        Some(explained.why?.as_str())
+    }
+
+    fn outlook(&self, places: &[usize]) -> Option<Outlook> {
+        let members = places.iter().map(|&place| {
+            let process = &self.processes[place];
+            let info = WorkerInfo {
+                weight: process.description.weight,
+                healthy: process.description.healthy,
+                groups: self.served_by(place),
+                ..WorkerInfo::default()
+            };
+            Member {
+                name: process.worker.name.to_string(),
+                info: info.to_json().ok(),
+            }
+        });
+        let members: Vec<Member> = members.collect();
+        let cluster = LeaseName::new("cluster", CLUSTER).expect("a valid name");
+        let wishes = self.store.table.wishes(&cluster);
+        let weight = self.profile.settings.default_weight;
+        let groups = self.groups.present();
+        let outlook = Outlook::new(&cluster, &members, wishes.as_deref(), weight, groups);
+        Some(outlook)
+    }
+
+    fn handed_on_within(&self) -> Duration {
+        self.profile.handed_on_within()
+    }
+
+    fn pace(&self) -> (Duration, Duration) {
+        let settings = &self.profile.settings;
+        (settings.move_cooldown, settings.start_window)
+    }
+
+    fn facts_told(&self) -> u64 {
+        self.chronicle.as_ref().map_or(0, Chronicle::told)
+    }
+
+    fn last_lines(&self) -> Vec<String> {
+        self.trace_lines()
+    }
+}
