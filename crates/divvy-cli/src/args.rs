@@ -30,7 +30,7 @@ pub(crate) use listen::ListenArgs;
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
-pub(crate) use webhook::WebhookArgs;
+pub(crate) use webhook::{WEBHOOK_VARIABLE, WebhookArgs};
 pub(crate) use worker::{OnStop, Preset, WorkerArgs};
 pub(crate) use workload::{WorkloadCommand, WorkloadStore};
 
@@ -118,6 +118,9 @@ pub(crate) enum Command {
     /// Become a command that ends with its parent
     #[command(hide = true)]
     RunChild(ChildArgs),
+    /// End what commands have started, once their agent is gone
+    #[command(hide = true)]
+    SweepChildren,
     /// Run seeds of the simulator, and print what reproduces a failure
     #[command(
         long_about = help::SIMULATE,

@@ -1,13 +1,16 @@
 //! Commands that run for partitions: started, started again when they end, and
-//! stopped in time. They never outlive this process.
+//! stopped in time. They never outlive this process, nor does what they start.
 
 mod child;
 mod command_line;
+mod ourselves;
 mod output;
+mod sweeper;
 
 pub(crate) use self::child::{Running, become_command};
 pub(crate) use self::command_line::CommandLine;
 pub(crate) use self::output::print;
+pub(crate) use self::sweeper::{Sweeper, sweep};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +32,7 @@ pub(crate) struct Children {
     command: Arc<CommandLine>,
     grace: Duration,
     output: Output,
+    sweeper: Arc<Sweeper>,
 }
 
 impl Children {
@@ -40,13 +44,14 @@ impl Children {
             command,
             grace: args.grace,
             output,
+            sweeper: Arc::default(),
         };
         Ok((children, lines))
     }
 
-    /// Starts the command of a partition, which `worker` has. What cannot even
-    /// be started is no owner's.
-    pub(crate) fn start(
+    /// Starts the command of a partition, which `worker` has. What cannot be run
+    /// is no owner's.
+    pub(crate) async fn start(
         &self,
         worker: &str,
         partition: &Partition,
@@ -57,8 +62,10 @@ impl Children {
             command: Arc::clone(&self.command),
             grace: self.grace,
             output: self.output.clone(),
+            sweeper: Arc::clone(&self.sweeper),
             partition: partition.clone(),
             grant,
         })
+        .await
     }
 }

@@ -1,10 +1,15 @@
 //! Why a command ended without its result, and the exit code that says so.
 
 use std::fmt;
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::terminal;
+use crate::voice::{self, say};
+
+/// How long the last words may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Exit code where the command could not be done.
 const CODE_FAILED: u8 = 1;
@@ -58,8 +63,8 @@ impl Failure {
             Self::Usage(_) => CODE_USAGE,
         };
         let message = self.to_string();
-        // Where stderr is gone there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "divvy: {}", terminal::message(&message));
+        say!("{}", terminal::message(&message));
+        voice::end(LAST_WORDS);
         ExitCode::from(code)
     }
 }

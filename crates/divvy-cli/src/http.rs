@@ -1,13 +1,11 @@
 //! HTTP for those who look after a member of a cluster: probes, metrics, what
 //! it owns and why, and handing everything on.
 //!
-//! [`Listening`] has the port before anything else is begun; [`guard`] decides
-//! who may ask, [`routes`] answers, and [`server`] bounds what clients can cost.
+//! [`Listening`] has the port before anything else is begun, [`routes`] answers,
+//! and [`divvy_http`] decides who may ask.
 
-mod guard;
 mod listening;
 mod routes;
-mod server;
 mod token;
 
 pub(crate) use self::listening::Listening;

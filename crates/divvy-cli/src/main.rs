@@ -19,10 +19,12 @@ mod natural;
 mod plot;
 mod preview;
 mod refusal;
+mod signals;
 mod spinner;
 mod table;
 mod terminal;
 mod utc;
+mod voice;
 mod warnings;
 mod webhook;
 mod work;
@@ -67,6 +69,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Unpin(args) => commands::wish::unpin(args, &mut out)?,
         Command::Refresh(args) => commands::wish::refresh(args, &mut out)?,
         Command::RunChild(args) => exec::become_command(args)?,
+        Command::SweepChildren => exec::sweep()?,
         Command::Worker(args) => commands::worker::run(args, &mut out)?,
         Command::Simulate(args) => commands::simulate::run(args, &mut out)?,
         Command::Bench(args) => commands::bench::run(args, &mut out)?,

@@ -1,7 +1,6 @@
 //! Prints what the library has to say on stderr: `warning: <message>`.
 
 use std::fmt;
-use std::io;
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -10,13 +9,14 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::terminal;
+use crate::voice::Aloud;
 
 /// Prints warnings from now on; with `verbose` also how things are done.
 pub(crate) fn install(verbose: bool) {
     let level = if verbose { Level::DEBUG } else { Level::WARN };
     tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(io::stderr)
+        .with_writer(|| Aloud)
         // What cannot be told is not worth a panic: the result matters more.
         .log_internal_errors(false)
         // The subscriber's own colours need a feature; this one brings its own.

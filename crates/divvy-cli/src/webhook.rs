@@ -20,6 +20,7 @@ use self::target::{Answered, Target};
 use crate::args::WebhookArgs;
 use crate::failure::Failure;
 use crate::http::read_secret;
+use crate::voice::say;
 
 /// How long one request may take.
 const REQUEST: Duration = Duration::from_secs(5);
@@ -174,7 +175,7 @@ impl Hooked {
                 });
             }
             let partition = &self.partition;
-            eprintln!("divvy: the webhook for {event} of {partition}: {why}; again in {pause:?}");
+            say!("the webhook for {event} of {partition}: {why}; again in {pause:?}");
             sleep(pause).await;
             pause = (pause * 2).min(RETRY_LONGEST);
         }

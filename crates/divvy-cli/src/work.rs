@@ -40,10 +40,10 @@ impl Doing {
             let (children, lines) = Children::new(command, exec)?;
             return Ok(Some((Self::Commands(children), lines)));
         }
-        let Some(url) = &webhook.webhook else {
+        let Some(url) = webhook.url() else {
             return Ok(None);
         };
-        let webhook = Webhook::new(url, webhook, cluster, deadlines)?;
+        let webhook = Webhook::new(&url, webhook, cluster, deadlines)?;
         Ok(Some((Self::Webhook(Arc::new(webhook)), None)))
     }
 
@@ -55,7 +55,9 @@ impl Doing {
         grant: Grant,
     ) -> Result<Work, HookError> {
         Ok(match self {
-            Self::Commands(children) => Work::Command(children.start(worker, partition, grant)?),
+            Self::Commands(children) => {
+                Work::Command(children.start(worker, partition, grant).await?)
+            }
             Self::Webhook(webhook) => Work::Hooked(webhook.start(worker, partition, grant).await?),
         })
     }

@@ -215,9 +215,12 @@ On servers:
 
 pub(super) const AGENT: &str = "\
 Takes part in a cluster in lease mode: every partition of a workload is a lease, and whoever has it \
-runs --exec for it. There is no leader; agents that share a store share its workloads. The command \
+runs --exec for it. There is no leader; agents that share a store share its workloads, also those \
+of other clusters: --cluster parts who ranks with whom and what operators wish, not leases, so \
+clusters of one store need workloads of different names. The command \
 is started again when it ends, and stopped (SIGTERM, after --grace SIGKILL) before its lease is \
-given back. It never outlives the agent.
+given back. It never outlives the agent, nor does what it starts in its process group. A command \
+that cannot be run is not owned.
 
 No shell reads --exec: quotes keep words together, and {partition}, {workload}, {unit} and {token} are \
 filled in. \
@@ -225,7 +228,8 @@ The command finds DIVVY_PARTITION, DIVVY_TOKEN and DIVVY_WORKER in its environme
 to whatever it writes to, and let that refuse lower ones.
 
 SIGTERM and SIGINT stop all commands, give their leases back, and end the agent; a second one ends \
-it at once. SIGHUP reads --config again.
+it at once. SIGHUP reads --config again, for workloads, weight, limits and the pace of moves, and names \
+what takes a restart; where it comes from a terminal that was closed, it ends the agent.
 
 --webhook in place of --exec has a service work on partitions: it gets a signed POST for each start \
 and stop, and what it does not accept is not owned (docs/operating.md, Webhooks).
@@ -341,10 +345,12 @@ lease mode, has every worker read workloads, members and leases.";
 
 pub(super) const WORKER: &str = "\
 Takes part in a cluster as one of its workers: claims a stable id, may lead, and owns what it is \
-given until a signal (TERM or INT) or --run-for ends it. Every event is a line of JSON on stdout: \
-listening, claimed, state_changed, adopted, assigned, started, revoked, stopped, \
-leadership_changed, committed, error, ended. Who reads too slowly loses some: the line lost says \
-how many.
+given until a signal (TERM or INT) or --run-for ends it. Every event is a line of JSON on stdout, \
+with at_us (microseconds of a clock that all processes of the machine share), instance, event and \
+what belongs to it: listening, claimed, session_ended, lease_regained, state_changed, adopted, \
+assigned, started, revoked, stopped, leadership_changed, committed, error (with its kind), ended; \
+with --tick also worked, with --deadlines also deadline. Who reads too slowly loses some: the line \
+lost says how many.
 
 With --exec it runs a command for each partition that it owns, as `divvy agent` does: started again \
 when it ends, stopped (SIGTERM, after --grace SIGKILL) before its partition goes to another worker, \

@@ -17,7 +17,7 @@ pub(crate) struct ListenArgs {
     pub(crate) listen_token_file: Option<PathBuf>,
 }
 
-fn address(text: &str) -> Result<SocketAddr, Invalid> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, Invalid> {
     let address = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}").parse(),
         None => text.parse(),

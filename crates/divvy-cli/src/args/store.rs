@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use divvy::Invalid;
+use divvy::manager::{MetricLabels, parse_span};
 use divvy::store::{Credentials, SecretSource, StoreSettings, StoreUrl, Tls};
 
 use crate::failure::Failure;
@@ -19,7 +20,7 @@ const SPAN_MAX: Duration = Duration::from_mins(60);
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Reaching the store")]
 pub(crate) struct StoreArgs {
-    /// Whose keys these are
+    /// Whose keys these are; workloads of agents belong to all clusters of a store
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) cluster: String,
     /// The user to log in as
@@ -61,6 +62,12 @@ pub(crate) struct StoreArgs {
 }
 
 impl StoreArgs {
+    /// What every line of metrics is labelled with.
+    pub(crate) fn labels(&self) -> Result<MetricLabels, Failure> {
+        let labels = MetricLabels::default().with("cluster", &self.cluster);
+        labels.map_err(|error| Failure::Usage(error.to_string()))
+    }
+
     /// What was typed, as the library takes it.
     pub(crate) fn settings(&self) -> Result<StoreSettings, Failure> {
         let file = |path: &Option<PathBuf>| path.clone().map(SecretSource::File);
@@ -133,26 +140,12 @@ pub(crate) fn typed_store(text: &str) -> Result<StoreUrl, Invalid> {
     Ok(url)
 }
 
-/// A span of time: a whole number and its unit, up to an hour.
+/// A span of time as in settings, such as `1m30s`, up to an hour.
 pub(crate) fn span(text: &str) -> Result<Duration, Invalid> {
     let refused = |rule: &str| Invalid::new("span", text, rule);
-    let form = || refused("must be a whole number with ms, s or m");
-    let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(form)?;
-    let unit = match &text[digits..] {
-        "ms" => Duration::from_millis(1),
-        "s" => Duration::from_secs(1),
-        "m" => Duration::from_mins(1),
-        _ => return Err(form()),
-    };
-    if digits == 0 {
-        return Err(form());
-    }
-    // Digits alone, so what does not fit is large.
-    let number: u32 = text[..digits].parse().unwrap_or(u32::MAX);
-    let span = unit.saturating_mul(number);
-    match span {
+    match parse_span("span", text)? {
         Duration::ZERO => Err(refused("must be at least 1ms")),
-        span if span > SPAN_MAX => Err(refused("must be at most 60m")),
+        span if span > SPAN_MAX => Err(refused("must be at most 1h")),
         span => Ok(span),
     }
 }
@@ -162,18 +155,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_have_a_number_and_a_unit() {
+    fn spans_are_those_of_settings_up_to_an_hour() {
         assert_eq!(span("150ms").unwrap(), Duration::from_millis(150));
         assert_eq!(span("2s").unwrap(), Duration::from_secs(2));
         assert_eq!(span("3m").unwrap(), Duration::from_secs(180));
         assert_eq!(span("60m").unwrap(), SPAN_MAX);
+        assert_eq!(span("1h").unwrap(), SPAN_MAX);
+        assert_eq!(span("1m30s").unwrap(), Duration::from_secs(90));
         for wrong in [
             "",
             "s",
             "3",
             "-1s",
             "1.5s",
-            "1h",
+            "1h1ms",
             "0ms",
             "0s",
             "61m",

@@ -2,13 +2,25 @@
 
 use std::path::PathBuf;
 
+/// The variable that names a service where no flag does: an address may hold
+/// a secret, and everyone on the machine can read arguments.
+pub(crate) const WEBHOOK_VARIABLE: &str = "DIVVY_WEBHOOK";
+
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Webhook")]
 pub(crate) struct WebhookArgs {
-    /// Where to POST starts and stops of partitions, in place of --exec
+    /// Where to POST starts and stops of partitions, in place of --exec [default: that of DIVVY_WEBHOOK]
     #[arg(long, value_name = "URL", conflicts_with = "exec")]
     pub(crate) webhook: Option<String>,
     /// A file with the secret that what is sent is signed with
-    #[arg(long, value_name = "FILE", requires = "webhook")]
+    #[arg(long, value_name = "FILE", conflicts_with = "exec")]
     pub(crate) webhook_secret_file: Option<PathBuf>,
+}
+
+impl WebhookArgs {
+    /// The address, typed or of the environment.
+    pub(crate) fn url(&self) -> Option<String> {
+        let typed = self.webhook.clone();
+        typed.or_else(|| std::env::var(WEBHOOK_VARIABLE).ok())
+    }
 }

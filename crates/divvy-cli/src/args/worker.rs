@@ -87,6 +87,9 @@ pub(crate) struct WorkerArgs {
     /// Also print every renewal of the lease
     #[arg(long)]
     pub(crate) deadlines: bool,
+    /// Write down everything that it tries to write to the store
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) writes: Option<PathBuf>,
     /// End with the process that started this one
     #[arg(long, hide = true)]
     pub(crate) die_with_parent: bool,

@@ -5,11 +5,13 @@ mod attended;
 mod consumers;
 mod health;
 mod printed;
+mod reload;
 
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -18,19 +20,22 @@ use divvy::controller::{
     ControllerSettings, ControllerView,
 };
 use divvy::lease::Group;
+use divvy::manager::MetricLabels;
 use divvy::store::{StoreErrorKind, StoreKind, StoreUrl};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use self::attended::AttendedAgent;
 use self::consumers::Consumers;
 use self::health::Fitness;
+use self::reload::Reloading;
 use crate::args::{AgentArgs, AgentPreset};
 use crate::commands::worker::{read_limited, store_of};
 use crate::exec::{self, CommandLine};
 use crate::failure::Failure;
 use crate::http::Listening;
+use crate::signals::{Heard, Signals};
+use crate::voice::{self, say};
 use crate::webhook::Deadlines;
 use crate::work::Doing;
 
@@ -43,6 +48,7 @@ pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> 
     if args.print_config {
         return printed::print(args, out);
     }
+    voice::begin();
     let settings = settings(args)?;
     let deadlines = Deadlines {
         start: settings.lease.start_deadline,
@@ -73,41 +79,57 @@ pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> 
         worker: worker.as_str().into(),
         doing,
     };
+    let reloading = Reloading::new(settings.clone());
     let (events, happening) = mpsc::channel(EVENTS_MAX);
     let builder = Controller::builder(store, consumers)
         .settings(settings)
         .worker(worker)
         .events(events);
+    let (printed, all_printed) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
         // Signals are heard whatever becomes of those who read.
-        let living = scope.spawn(|| {
+        let living = scope.spawn(move || {
             let outcome = runtime.block_on(async {
                 let told = tokio::spawn(tell(happening));
-                let outcome = live(builder, args, health, listening).await;
+                let outcome = live(builder, args, reloading, health, listening).await;
                 // What was said last is on its way.
                 let _late = timeout(LAST_LINES, told).await;
                 outcome
             });
             runtime.shutdown_timeout(LAST_LINES);
+            if all_printed.recv_timeout(LAST_LINES) == Err(RecvTimeoutError::Timeout) {
+                unread(&outcome);
+            }
+            voice::end(LAST_LINES);
             outcome
         });
         exec::print(lines, out);
+        drop(printed);
         let lived = living.join();
         lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Ends although nobody has read all that commands wrote: nothing runs any
+/// more, and what was owned is given back.
+fn unread(outcome: &Result<(), Failure>) {
+    if let Err(failure) = outcome {
+        failure.report();
+    }
+    say!("ended, although nobody has read all that commands wrote");
+    voice::end(LAST_LINES);
+    std::process::exit(1);
 }
 
 /// Starts, waits for a signal, and stops.
 async fn live(
     builder: ControllerBuilder,
     args: &AgentArgs,
+    mut reloading: Reloading,
     health: Option<CommandLine>,
     listening: Option<Listening>,
 ) -> Result<(), Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::Failed(error.into()));
-    let mut term = listen(SignalKind::terminate())?;
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut hangup = listen(SignalKind::hangup())?;
+    let mut signals = Signals::new().map_err(|error| Failure::Failed(error.into()))?;
     let over = async {
         match args.run_for {
             Some(span) => tokio::time::sleep(span).await,
@@ -115,12 +137,18 @@ async fn live(
         }
     };
     tokio::pin!(over);
+    let labels = args.reach.labels()?;
     let mut attended = None;
-    let start = builder.start_with(|view| attended = Some(attend(view, listening)));
+    let start = builder.start_with(|view| {
+        let attending = attend(view, labels, listening);
+        if health.is_some() {
+            attending.fitness.wait_for_answer();
+        }
+        attended = Some(attending);
+    });
     let controller = tokio::select! {
         started = start => started.map_err(refused)?,
-        _ = term.recv() => return Ok(()),
-        _ = interrupt.recv() => return Ok(()),
+        () = signals.end() => return Ok(()),
         () = &mut over => {
             let text = "it did not start within --run-for";
             return Err(Failure::Failed(anyhow!(text)));
@@ -134,21 +162,24 @@ async fn live(
     }
     loop {
         tokio::select! {
-            _ = term.recv() => break,
-            _ = interrupt.recv() => break,
+            heard = signals.next() => match heard {
+                Heard::End => break,
+                Heard::Reload => match reloading.reload(args, &view).await {
+                    Ok(read) => say!("read again: {read}"),
+                    Err(why) => say!("SIGHUP: {why}; everything stays as it is"),
+                },
+            },
             () = &mut over => break,
             () = view.until_ended() => {
                 return controller.ended().await.map_err(refused);
             }
-            _ = hangup.recv() => reload(args, &view).await,
         }
     }
     attended.is_stopping.store(true, Ordering::Relaxed);
-    eprintln!("divvy: stopping what runs, and giving it back");
+    say!("stopping what runs, and giving it back");
     tokio::select! {
         stopped = controller.stop() => stopped.map_err(refused),
-        _ = term.recv() => Err(second_signal()),
-        _ = interrupt.recv() => Err(second_signal()),
+        () = signals.end() => Err(second_signal()),
     }
 }
 
@@ -166,14 +197,19 @@ fn announce(worker: &str, cluster: &str, store: &StoreUrl, settings: &Controller
         served.push("the workloads of the store".to_owned());
     }
     let served = served.join(", ");
-    eprintln!("divvy: {worker} of cluster '{cluster}' at {store}, for {served}");
+    say!("{worker} of cluster '{cluster}' at {store}, for {served}");
 }
 
 /// Answers for an agent that begins, where that is asked for.
-fn attend(view: ControllerView, listening: Option<Listening>) -> Arc<AttendedAgent> {
+fn attend(
+    view: ControllerView,
+    labels: MetricLabels,
+    listening: Option<Listening>,
+) -> Arc<AttendedAgent> {
     let attended = Arc::new(AttendedAgent {
         fitness: Fitness::new(view.clone()),
         view,
+        labels,
         is_stopping: AtomicBool::new(false),
     });
     if let Some(listening) = listening {
@@ -197,47 +233,22 @@ fn refused(error: ControllerError) -> Failure {
     }
 }
 
-/// Reads the settings again; what cannot be used changes nothing.
-async fn reload(args: &AgentArgs, view: &ControllerView) {
-    if args.config.is_none() {
-        eprintln!("divvy: SIGHUP: there is no --config to read again");
-        return;
-    }
-    let applied = match settings(args) {
-        Ok(settings) => match view.regroup(settings.groups).await {
-            Ok(()) => view.report_weight(settings.weight),
-            Err(error) => Err(error),
-        }
-        .map_err(|error| error.to_string()),
-        Err(failure) => Err(failure.to_string()),
-    };
-    match applied {
-        Ok(()) => eprintln!("divvy: read again: workloads and weight; others take a restart"),
-        Err(why) => eprintln!("divvy: SIGHUP: {why}; everything stays as it is"),
-    }
-}
-
 /// Tells people what happens.
 async fn tell(mut events: mpsc::Receiver<ControllerEvent>) {
     while let Some(event) = events.recv().await {
         let line = match event.kind {
             Told::Joined => "takes part".to_owned(),
-            Told::SessionEnded(why) => format!("the session is over: {why}"),
             Told::Members(members) => format!("workers: {}", members.join(", ")),
             Told::Starting { key, token, .. } => format!("{key} starts, with token {token}"),
             Told::Started { key, failed: true } => format!("{key} could not be started"),
             Told::Stopping { key, reason } => format!("{key} stops: {reason}"),
             Told::Stopped { key } => format!("{key} has stopped"),
-            Told::Backoff => "the store fails: nothing is taken or given up for a while".to_owned(),
             Told::Recovered => "the store works again".to_owned(),
-            Told::Quarantined(left) => {
-                format!("the store has just started: nothing is granted for {left:?}")
-            }
-            Told::Problem(why) => why.into(),
             Told::Ended => "ended".to_owned(),
+            // What is wrong is told as a warning.
             _ => continue,
         };
-        eprintln!("divvy: {line}");
+        say!("{line}");
     }
 }
 
@@ -296,7 +307,11 @@ fn workloads(text: &str) -> Result<Vec<Group>, Failure> {
     for part in text.split(',') {
         let (name, count) = part.rsplit_once(':').ok_or_else(|| wrong(part))?;
         let count: u32 = count.parse().map_err(|_error| wrong(part))?;
-        groups.push(Group::new(name, count).map_err(usage)?);
+        let group = Group::new(name, count).map_err(|error| {
+            let rule = format!("workload '{name}' is refused: {error}");
+            Failure::usage("workloads", part, rule)
+        });
+        groups.push(group?);
     }
     Group::check_all(&groups).map_err(usage)?;
     Ok(groups)

@@ -26,6 +26,7 @@ struct Shown<'a> {
     snapshot: &'a Snapshot,
     unowned: usize,
     misplaced: usize,
+    foreign: usize,
 }
 
 pub(crate) fn run(args: &StatusArgs, out: &mut dyn Write) -> Result<(), Failure> {
@@ -45,6 +46,7 @@ pub(crate) fn run(args: &StatusArgs, out: &mut dyn Write) -> Result<(), Failure>
             cluster,
             unowned: unowned(&snapshot),
             misplaced: misplaced(&snapshot),
+            foreign: foreign(&snapshot),
             snapshot: &snapshot,
         };
         return write_json(out, &shown);
@@ -78,9 +80,16 @@ pub(super) fn misplaced(snapshot: &Snapshot) -> usize {
     partitions
         .filter(|p| {
             let is_elsewhere = p.desired.is_some() && p.owner != p.desired;
-            (p.asked_back || is_elsewhere) && p.owner.is_some() && !p.orphaned
+            let is_here = p.owner.is_some() && !p.orphaned && !p.foreign;
+            (p.asked_back || is_elsewhere) && is_here
         })
         .count()
+}
+
+/// Partitions that workers of other clusters hold.
+fn foreign(snapshot: &Snapshot) -> usize {
+    let partitions = snapshot.partitions.iter();
+    partitions.filter(|partition| partition.foreign).count()
 }
 
 /// Which cluster this is, and how quickly its store answers.
@@ -176,9 +185,15 @@ fn partitions(snapshot: &Snapshot) -> Table {
         if partition.orphaned {
             remarks.push("its owner is gone".to_owned());
         }
+        if partition.foreign {
+            remarks.push("its owner is not of this cluster".to_owned());
+        }
         match (&partition.desired, &partition.owner) {
             (Some(desired), Some(owner)) if desired != owner => {
                 remarks.push(format!("should be with {desired}"));
+            }
+            (_, None) if partition.misaligned.is_some() => {
+                remarks.push("nobody owns it: all have as many as they may (cap)".to_owned());
             }
             (_, None) => remarks.push("nobody owns it".to_owned()),
             _ => {}
@@ -221,6 +236,10 @@ pub(super) fn summary(snapshot: &Snapshot) -> String {
     );
     if unowned > 0 {
         line += &format!(", {unowned} without an owner");
+    }
+    let foreign = foreign(snapshot);
+    if foreign > 0 {
+        line += &format!(", {foreign} of them by workers of other clusters");
     }
     if misplaced > 0 {
         line += &format!(", {misplaced} on the way or not where they should be");

@@ -35,11 +35,16 @@ pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
         let ranking = ranking.await.map_err(live::refused)?;
         let moves = observer.moves().await.map_err(live::refused)?.into_iter();
         let moves = moves.filter(|entry| entry.partition == args.partition);
+        let mut partition = partition.expect("it is known");
+        let moves: Vec<MoveEntry> = moves.rev().collect();
+        if is_of_another(&partition, &moves) {
+            partition.token = None;
+        }
         Ok(Account {
             format: 1,
-            partition: partition.expect("it is known"),
+            partition,
             ranking,
-            moves: moves.rev().collect(),
+            moves,
         })
     })?;
     if args.json {
@@ -49,16 +54,39 @@ pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
     write(&account, colour, out).map_err(Failure::output)
 }
 
+/// Whether a token is known to have been granted to somebody else than the
+/// owner: what does not know tokens writes leases without one.
+fn is_of_another(partition: &PartitionStatus, moves: &[MoveEntry]) -> bool {
+    let (Some(token), Some(owner)) = (partition.token, &partition.owner) else {
+        return false;
+    };
+    let token = token.to_string();
+    let mut granted = moves.iter().filter(|it| it.token.as_ref() == Some(&token));
+    granted.any(|it| it.to.as_ref().is_some_and(|to| to != owner))
+}
+
 fn write(account: &Account, colour: bool, out: &mut dyn Write) -> io::Result<()> {
     let partition = &account.partition;
     let name = &partition.name;
     match &partition.owner {
+        None if partition.misaligned.is_some() => {
+            write!(
+                out,
+                "{name} has no owner: all who could take it have as many as they may (cap)"
+            )?;
+        }
         None => write!(out, "{name} has no owner")?,
         Some(owner) if partition.asked_back => {
             write!(out, "{name} is asked back from {owner}")?;
         }
         Some(owner) if partition.orphaned => {
             write!(out, "{name} was with {owner}, which is gone")?;
+        }
+        Some(owner) if partition.foreign => {
+            write!(
+                out,
+                "{name} is held by {owner}, which is not of this cluster"
+            )?;
         }
         Some(owner) => write!(out, "{name} is with {owner}")?,
     }
@@ -80,10 +108,11 @@ fn write(account: &Account, colour: bool, out: &mut dyn Write) -> io::Result<()>
         ranking(account).write(out, colour)?;
     }
     if account.moves.is_empty() {
-        return writeln!(
-            out,
-            "\nIts last move is older than what is remembered of moves."
-        );
+        let text = match partition.owner {
+            Some(_) => "Its last move is older than what is remembered of moves.",
+            None => "Nobody has had it, as far as moves are remembered.",
+        };
+        return writeln!(out, "\n{text}");
     }
     writeln!(out, "\nIts last moves, the newest first:")?;
     moves(account).write(out, colour)

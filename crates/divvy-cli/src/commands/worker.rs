@@ -7,6 +7,7 @@ mod line;
 mod partitions;
 mod printed;
 mod working;
+mod written;
 
 use std::fs::File;
 use std::io::{Read as _, Write};
@@ -19,7 +20,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use divvy::StrategySettings;
 use divvy::manager::{
-    EventKind, Manager, ManagerBuilder, ManagerError, ManagerEvent, Settings, Shutdown, View,
+    EventKind, Manager, ManagerBuilder, ManagerError, ManagerEvent, MetricLabels, Settings,
+    Shutdown, StoreChoice, View,
 };
 use divvy::store::StoreUrl;
 use serde_json::{Value, json};
@@ -28,14 +30,17 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use self::attended::{AttendedWorker, Grants};
-use self::ending::{Heard, Signals, how};
+use self::ending::how;
 use self::line::{line, micros};
 use self::partitions::Origin;
 use self::working::Working;
+use self::written::WrittenDown;
 use crate::args::{Preset, STORE_VARIABLE, WorkerArgs};
 use crate::exec;
 use crate::failure::Failure;
 use crate::http::Listening;
+use crate::signals::{Heard, Signals};
+use crate::voice::{self, say};
 use crate::webhook::Deadlines;
 use crate::work::Doing;
 
@@ -50,6 +55,7 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
     if args.print_config {
         return printed::print(args, out);
     }
+    voice::begin();
     if args.die_with_parent {
         let signal = Some(rustix::process::Signal::KILL);
         rustix::process::set_parent_process_death_signal(signal)
@@ -89,7 +95,8 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
             });
             runtime.shutdown_background();
             if all_printed.recv_timeout(LAST_LINES) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("divvy: ending although nobody has read all lines");
+                say!("ending although nobody has read all lines");
+                voice::end(LAST_LINES);
                 std::process::exit(1);
             }
             outcome
@@ -103,6 +110,7 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
         let lived = living.join();
         // What a command has left running may never close what it writes to.
         let _late = all_written.recv_timeout(LAST_LINES);
+        voice::end(LAST_LINES);
         lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         print_outcome
     })
@@ -126,9 +134,10 @@ impl Life {
         let settings = settings(args)?;
         let how = how(args, &settings)?;
         let origin = Origin::of(args, &settings)?;
-        let store = (store_of(args.store.as_ref())?, args.reach.settings()?);
+        let store = store(args, &settings, runtime)?;
         let attending = Attending {
             instance: settings.resolved_instance()?.into(),
+            labels: args.reach.labels()?,
             grants: Arc::default(),
             listening: Listening::open(&args.http, runtime)?,
             lines,
@@ -183,8 +192,8 @@ impl Life {
                 heard = signals.next() => match heard {
                     Heard::End => break,
                     Heard::Reload => match self.origin.reload(args, &manager).await {
-                        Ok(read) => eprintln!("divvy: read again: {read}"),
-                        Err(why) => eprintln!("divvy: SIGHUP: {why}; everything stays as it is"),
+                        Ok(read) => say!("read again: {read}"),
+                        Err(why) => say!("SIGHUP: {why}; everything stays as it is"),
                     },
                 },
                 () = &mut over => break,
@@ -201,6 +210,21 @@ impl Life {
             }
         }
     }
+}
+
+/// The store, which the manager opens, unless what it writes is written down.
+fn store(
+    args: &WorkerArgs,
+    settings: &Settings,
+    runtime: &Runtime,
+) -> Result<StoreChoice, Failure> {
+    let (url, mut reach) = (store_of(args.store.as_ref())?, args.reach.settings()?);
+    let Some(path) = &args.writes else {
+        return Ok((url, reach).into());
+    };
+    reach.operation_timeout = settings.leader.operation_timeout;
+    let opened = runtime.block_on(WrittenDown::open(&url, &reach, path))?;
+    Ok(opened.into())
 }
 
 /// Waits until there is no reason to go on.
@@ -225,6 +249,7 @@ async fn over(run_for: Option<Duration>, nobody_reads: oneshot::Receiver<()>) {
 /// What it takes to answer for a worker that begins.
 struct Attending {
     instance: Arc<str>,
+    labels: MetricLabels,
     grants: Arc<Grants>,
     listening: Option<Listening>,
     lines: mpsc::Sender<Value>,
@@ -234,7 +259,8 @@ struct Attending {
 impl Attending {
     fn attend(self, view: View) -> Arc<AttendedWorker> {
         let _first = self.view.set(view.clone());
-        let attended = AttendedWorker::new(view, Arc::clone(&self.instance), self.grants);
+        let instance = Arc::clone(&self.instance);
+        let attended = AttendedWorker::new(view, instance, self.labels, self.grants);
         let attended = Arc::new(attended);
         if let Some(listening) = self.listening {
             let line = json!({

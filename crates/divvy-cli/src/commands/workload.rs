@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use divvy::lease::Group;
-use divvy::store::{GroupDocument, LeaseName, Leases, StoreError, StoreErrorKind, open_leases};
+use divvy::store::{
+    GroupDocument, LeaseName, Leases, StoreError, StoreErrorKind, StoreKind, StoreSettings,
+    open_leases,
+};
 use serde::Serialize;
 
 use crate::args::{WorkloadCommand, WorkloadStore};
@@ -25,7 +28,7 @@ pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), 
     runtime.block_on(async {
         match command {
             WorkloadCommand::List { json, at } => {
-                let documents = open(at).await?.groups().await.map_err(refused)?;
+                let documents = open(at, false).await?.groups().await.map_err(refused)?;
                 list(&documents, *json, out)
             }
             WorkloadCommand::Set {
@@ -36,7 +39,7 @@ pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), 
             } => {
                 let group = Group::new(name, *units).map_err(divvy::Error::from)?;
                 let group = group.with_max_per_worker(*max_per_worker);
-                let store = open(at).await?;
+                let store = open(at, true).await?;
                 let set = store.set_group(group.name(), &group.to_json()).await;
                 set.map_err(refused)?;
                 let (name, units) = (group.name(), group.partitions());
@@ -44,7 +47,7 @@ pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), 
             }
             WorkloadCommand::Remove { name, at } => {
                 let name = LeaseName::new("workload", name).map_err(divvy::Error::from)?;
-                let removed = open(at).await?.remove_group(&name).await;
+                let removed = open(at, false).await?.remove_group(&name).await;
                 match removed.map_err(refused)? {
                     true => writeln!(out, "{name} is removed").map_err(Failure::output),
                     false => Err(Failure::Failed(anyhow!("there is no workload '{name}'"))),
@@ -54,9 +57,17 @@ pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), 
     })
 }
 
-async fn open(at: &WorkloadStore) -> Result<Arc<dyn Leases>, Failure> {
+/// Opens the store; makes one only where something is written.
+async fn open(at: &WorkloadStore, create: bool) -> Result<Arc<dyn Leases>, Failure> {
     let url = store_of(at.store.as_ref())?;
-    let settings = at.reach.settings()?;
+    if url.kind() == StoreKind::Memory {
+        let rule = "lives and ends with one process: there is nothing to see or to change";
+        return Err(Failure::usage("store", "memory", rule));
+    }
+    let settings = StoreSettings {
+        create,
+        ..at.reach.settings()?
+    };
     open_leases(&url, &settings).await.map_err(refused)
 }
 

@@ -1,24 +1,30 @@
 //! The command of one partition: started, started again when it ends, and
 //! stopped.
 
+use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use divvy::Partition;
 use divvy::manager::{Grant, HookError};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::command_line::{CommandLine, Fill};
+use super::ourselves::ourselves;
 use super::output::Output;
-use crate::args::ChildArgs;
+use super::sweeper::Sweeper;
+use crate::args::{ChildArgs, STORE_VARIABLE, WEBHOOK_VARIABLE};
 use crate::failure::Failure;
+use crate::voice::say;
 
 /// How long to wait before a command that has ended is started again, at first
 /// and after many times in a row.
@@ -26,6 +32,12 @@ const RESTART_FIRST: Duration = Duration::from_secs(1);
 const RESTART_LONGEST: Duration = Duration::from_secs(30);
 /// Whoever has run for so long did not end at once.
 const RAN_WELL: Duration = Duration::from_secs(60);
+/// How long what a command has left behind may take to be gone, once it is
+/// killed.
+const SWEPT_WITHIN: Duration = Duration::from_secs(2);
+const SWEPT_POLL: Duration = Duration::from_millis(5);
+/// Longest word on why a command cannot be run.
+const REFUSAL_BYTES_MAX: u64 = 4096;
 
 /// What to run, for which partition, and how.
 pub(super) struct Order {
@@ -33,6 +45,7 @@ pub(super) struct Order {
     pub(super) command: Arc<CommandLine>,
     pub(super) grace: Duration,
     pub(super) output: Output,
+    pub(super) sweeper: Arc<Sweeper>,
     pub(super) partition: Partition,
     pub(super) grant: Grant,
 }
@@ -45,10 +58,10 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(super) fn start(order: Order) -> Result<Self, HookError> {
+    pub(super) async fn start(order: Order) -> Result<Self, HookError> {
         let (stop, stopping) = watch::channel(false);
         let tended = Tended { order, stopping };
-        let child = tended.spawn()?;
+        let child = tended.spawn().await?;
         let task = tokio::spawn(tended.run(child));
         Ok(Self { stop, task })
     }
@@ -68,8 +81,33 @@ struct Tended {
 
 impl Tended {
     /// Starts the command, in a process group of its own, by way of this
-    /// program: that sees to it that it does not outlive us.
-    fn spawn(&self) -> Result<Child, HookError> {
+    /// program: that sees to it that it does not outlive us, and says if it
+    /// cannot be run.
+    async fn spawn(&self) -> Result<Child, HookError> {
+        let (said, saying) = std::io::pipe()?;
+        let mut child = self.command(saying.into())?.spawn()?;
+        if let Some(group) = group(&child) {
+            self.order.sweeper.add(group)?;
+        }
+        self.order
+            .output
+            .follow(self.order.partition.as_str(), &mut child);
+        let mut refusal = String::new();
+        let said = pipe::Receiver::from_owned_fd(said.into())?;
+        // It ends when the command is there.
+        said.take(REFUSAL_BYTES_MAX)
+            .read_to_string(&mut refusal)
+            .await?;
+        match refusal.is_empty() {
+            true => Ok(child),
+            false => {
+                self.sweep(&mut child).await;
+                Err(refusal.into())
+            }
+        }
+    }
+
+    fn command(&self, saying: Stdio) -> Result<Command, HookError> {
         let name = self.order.partition.as_str();
         let (workload, unit) = name.rsplit_once(':').unwrap_or((name, ""));
         let fill = Fill {
@@ -79,23 +117,25 @@ impl Tended {
             token: self.order.grant.token(),
         };
         let (stdout, stderr) = self.order.output.stdio(name)?;
-        let mut child = Command::new(std::env::current_exe()?)
+        let mut command = Command::from(ourselves()?);
+        command
             .arg("run-child")
             .arg("--parent")
             .arg(std::process::id().to_string())
             .arg("--")
             .args(self.order.command.filled(&fill))
+            // They are for us, and may hold secrets.
+            .env_remove(STORE_VARIABLE)
+            .env_remove(WEBHOOK_VARIABLE)
             .env("DIVVY_PARTITION", name)
             .env("DIVVY_TOKEN", self.order.grant.token().to_string())
             .env("DIVVY_WORKER", &*self.order.worker)
-            .stdin(std::process::Stdio::null())
+            .stdin(saying)
             .stdout(stdout)
             .stderr(stderr)
             .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
-        self.order.output.follow(name, &mut child);
-        Ok(child)
+            .kill_on_drop(true);
+        Ok(command)
     }
 
     async fn run(mut self, mut child: Child) {
@@ -103,9 +143,11 @@ impl Tended {
         let mut begun = Instant::now();
         loop {
             let mut stopping = self.stopping.clone();
+            let group = group(&child);
             tokio::select! {
                 () = asked_to_stop(&mut stopping) => return self.stop(child).await,
                 ended = child.wait() => {
+                    self.sweep_group(group).await;
                     if begun.elapsed() >= RAN_WELL {
                         failures = 0;
                     }
@@ -131,7 +173,7 @@ impl Tended {
                 () = asked_to_stop(&mut self.stopping) => return None,
                 () = sleep(pause) => {}
             }
-            match self.spawn() {
+            match self.spawn().await {
                 Ok(child) => return Some(child),
                 Err(error) => {
                     pause = (pause * 2).min(RESTART_LONGEST);
@@ -144,29 +186,54 @@ impl Tended {
     /// Asks the command to end, and ends it when its time or its grant is
     /// over.
     async fn stop(&self, mut child: Child) {
-        let group = child.id().and_then(|id| Pid::from_raw(id as i32));
-        signal(group, Signal::TERM);
+        signal(group(&child), Signal::TERM);
         let ended = tokio::select! {
             ended = timeout(self.order.grace, child.wait()) => ended.is_ok(),
             // Another worker may begin: there is no more time to be polite.
             () = self.order.grant.ended() => false,
         };
+        self.sweep(&mut child).await;
         if !ended {
-            self.say("it did not end in time, and is ended");
+            self.say("it did not end in time, and was ended");
         }
-        // Also what the command has left behind in its group.
+    }
+
+    /// Ends a command, and what it has left behind in its group.
+    async fn sweep(&self, child: &mut Child) {
+        let group = group(child);
         signal(group, Signal::KILL);
         let _ended = child.wait().await;
+        self.sweep_group(group).await;
+    }
+
+    /// The same for a command that has ended.
+    async fn sweep_group(&self, group: Option<Pid>) {
+        let Some(group) = group else { return };
+        signal(Some(group), Signal::KILL);
+        let gone = async {
+            while test_kill_process_group(group).is_ok() {
+                sleep(SWEPT_POLL).await;
+            }
+        };
+        if timeout(SWEPT_WITHIN, gone).await.is_err() {
+            self.say("what it left behind takes long to end");
+        }
+        self.order.sweeper.remove(group);
     }
 
     fn say(&self, words: &str) {
-        eprintln!("divvy: the command of {}: {words}", self.order.partition);
+        say!("the command of {}: {words}", self.order.partition);
     }
 }
 
 async fn asked_to_stop(stopping: &mut watch::Receiver<bool>) {
     // Also when nobody is left who could ask.
     let _gone = stopping.wait_for(|stop| *stop).await.is_err();
+}
+
+/// The process group of a command that was not waited for yet.
+fn group(child: &Child) -> Option<Pid> {
+    child.id().and_then(|id| Pid::from_raw(id as i32))
 }
 
 fn signal(group: Option<Pid>, signal: Signal) {
@@ -183,20 +250,37 @@ fn told(ended: std::io::Result<ExitStatus>) -> String {
     }
 }
 
-/// Becomes the command, after it is settled that it ends with its parent.
+/// Becomes the command, after it is settled that it ends with its parent. What
+/// prevents that is said to whoever reads where we would; it hears nothing when
+/// the command is there.
 pub(crate) fn become_command(args: &ChildArgs) -> Result<(), Failure> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .context("cannot end with the parent")
+    let saying = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)
+        .context("nobody to tell")
         .map_err(Failure::Failed)?;
+    let refusal = refusal(args);
+    let mut saying = std::fs::File::from(saying);
+    // Where nobody listens, the exit code tells.
+    let _unheard = saying.write_all(refusal.to_string().as_bytes());
+    Err(refusal)
+}
+
+/// Why this did not become the command.
+fn refusal(args: &ChildArgs) -> Failure {
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        return Failure::Failed(anyhow!("cannot end with the parent: {error}"));
+    }
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
     if parent != Some(args.parent) {
         // It was gone before that could be settled.
-        return Err(Failure::Failed(anyhow!("who started it has ended")));
+        return Failure::Failed(anyhow!("who started it has ended"));
     }
     let [command, arguments @ ..] = args.command.as_slice() else {
-        return Err(Failure::Usage("a command is missing".to_owned()));
+        return Failure::Usage("a command is missing".to_owned());
     };
-    let error = std::process::Command::new(command).args(arguments).exec();
+    let error = std::process::Command::new(command)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .exec();
     let command = command.display();
-    Err(Failure::Failed(anyhow!("cannot run {command}: {error}")))
+    Failure::Failed(anyhow!("cannot run {command}: {error}"))
 }

@@ -84,14 +84,31 @@ pub(crate) fn print(lines: Lines, out: &mut dyn Write) {
     }
 }
 
-/// A file whose name stays inside its directory, whatever the group is called.
 fn open(directory: &Path, partition: &str) -> std::io::Result<File> {
-    let name = partition.replace(
-        |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.')),
-        "_",
-    );
-    let path = directory.join(format!("{name}.log"));
+    let path = directory.join(format!("{}.log", file_name(partition)));
     OpenOptions::new().create(true).append(true).open(path)
+}
+
+/// A name that stays inside its directory, whatever the group is called, and
+/// is no other partition's.
+fn file_name(partition: &str) -> String {
+    match partition.rsplit_once(':') {
+        Some((group, number)) => format!("{}={}", harmless(group), harmless(number)),
+        None => harmless(partition),
+    }
+}
+
+/// What cannot stand in the name of a file is told by its number.
+fn harmless(text: &str) -> String {
+    let mut name = String::new();
+    for c in text.chars() {
+        match c {
+            c if c.is_alphanumeric() || matches!(c, '-' | '_') => name.push(c),
+            '.' if !name.is_empty() => name.push(c),
+            c => name.push_str(&format!("%{:x}%", u32::from(c))),
+        }
+    }
+    name
 }
 
 async fn pass_on(
@@ -114,6 +131,27 @@ async fn pass_on(
         }
         if lines.send(Line { is_error, bytes }).await.is_err() {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_different_where_partitions_are_and_stay_inside() {
+        let names = [
+            "a b:0", "a_b:0", "a%20%b:0", "a:b:0", "a/b:0", "../b:0", ".a:0", "a.b:0", "a=b:0",
+            "a", "a:", "a:0", "a=0", "ä:0", "a:b/c", "a:..",
+        ];
+        let files: std::collections::BTreeSet<_> = names.map(file_name).into();
+        assert_eq!(files.len(), names.len(), "{files:?}");
+        for file in &files {
+            assert!(
+                !file.contains(['/', '\0']) && !file.starts_with('.'),
+                "{file}"
+            );
         }
     }
 }

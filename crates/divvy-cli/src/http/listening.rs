@@ -3,18 +3,22 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
+use divvy_http::{Guard, Who, serve};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use super::Attended;
-use super::guard::Guard;
-use super::routes::routes;
-use super::server::serve;
-use super::token::Token;
+use super::routes::{BODY_BYTES_MAX, PROBES, routes};
+use super::token::read_token;
 use crate::args::ListenArgs;
 use crate::failure::Failure;
+use crate::voice::say;
+
+/// How long a connection may last before it is asked to end.
+const CONNECTION: Duration = Duration::from_secs(60);
 
 /// A port that is ours.
 #[derive(Debug)]
@@ -30,12 +34,9 @@ impl Listening {
         let Some(address) = args.listen else {
             return Ok(None);
         };
-        let guard = match &args.listen_token_file {
-            Some(path) => {
-                let token = Token::read("listen-token-file", path)?;
-                Guard::Token(Arc::new(token))
-            }
-            None if address.ip().is_loopback() => Guard::Loopback,
+        let who = match &args.listen_token_file {
+            Some(path) => Who::Token(Arc::new(read_token("listen-token-file", path)?)),
+            None if address.ip().is_loopback() => Who::Loopback,
             None => {
                 let rule = "can be reached from other machines: give --listen-token-file beside \
                             it, or take 127.0.0.1";
@@ -49,11 +50,15 @@ impl Listening {
         });
         let bound = bound.with_context(|| format!("--listen {address}"));
         let (listener, address) = bound.map_err(Failure::Failed)?;
-        eprintln!("divvy: HTTP at http://{address}");
+        say!("HTTP at http://{address}");
         Ok(Some(Self {
             listener,
             address,
-            guard,
+            guard: Guard {
+                who,
+                open: &PROBES,
+                body_bytes_max: BODY_BYTES_MAX,
+            },
         }))
     }
 
@@ -65,6 +70,7 @@ impl Listening {
     /// Answers for this member for as long as the runtime runs that this is
     /// called on.
     pub(crate) fn serve(self, member: Arc<dyn Attended>) {
-        tokio::spawn(serve(self.listener, routes(member, self.guard)));
+        let router = routes(member, self.guard);
+        tokio::spawn(serve(self.listener, router, CONNECTION));
     }
 }

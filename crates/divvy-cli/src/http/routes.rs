@@ -9,11 +9,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Extension, Json, Router, middleware};
+use divvy_http::{Guard, Trusted, admit, refusal};
 use serde_json::{Value, json};
 
 use super::Attended;
-use super::guard::{BODY_BYTES_MAX, Guard, Trusted, admit};
 
+/// Largest body of a request, in bytes.
+pub(super) const BODY_BYTES_MAX: u64 = 64 * 1024;
+/// Paths that probes ask without a token; they are told yes or no.
+pub(super) const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 /// The text form of metrics.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// What there is, for who has mistyped it.
@@ -37,11 +41,6 @@ pub(super) fn routes(member: Arc<dyn Attended>, guard: Guard) -> Router {
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX as usize))
         .layer(middleware::from_fn_with_state(guard, admit))
         .with_state(member)
-}
-
-/// An answer that says why there is no other.
-pub(super) fn refusal(status: StatusCode, why: &str) -> Response {
-    answer(status, json!({"error": why}))
 }
 
 fn answer(status: StatusCode, value: Value) -> Response {

@@ -1,14 +1,12 @@
 //! Secrets that are shared with whoever asks, or is asked, by HTTP.
 
-use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use divvy::Invalid;
-use ring::hmac;
-use ring::rand::SystemRandom;
+use divvy_http::Token;
 
 use crate::failure::Failure;
 
@@ -45,50 +43,7 @@ pub(crate) fn read_secret(flag: &'static str, path: &Path) -> Result<Box<[u8]>, 
     Ok(secret.into())
 }
 
-/// A token that can be compared with others, in a time that says nothing
-/// about it.
-#[derive(Clone)]
-pub(super) struct Token {
-    key: hmac::Key,
-    tag: hmac::Tag,
-}
-
-impl Token {
-    pub(super) fn read(flag: &'static str, path: &Path) -> Result<Self, Failure> {
-        Self::new(&read_secret(flag, path)?)
-    }
-
-    fn new(secret: &[u8]) -> Result<Self, Failure> {
-        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
-        let key = key.map_err(|_unspecified| {
-            Failure::Failed(anyhow::anyhow!("the system gives no random bytes"))
-        })?;
-        let tag = hmac::sign(&key, secret);
-        Ok(Self { key, tag })
-    }
-
-    pub(super) fn is(&self, presented: &[u8]) -> bool {
-        hmac::verify(&self.key, presented, self.tag.as_ref()).is_ok()
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_is_itself_and_nothing_else_and_is_never_shown() {
-        let token = Token::new(b"canary-canary-canary").unwrap();
-        assert!(token.is(b"canary-canary-canary"));
-        for other in ["", "canary-canary-canarx", "canary-canary-canary "] {
-            assert!(!token.is(other.as_bytes()), "{other}");
-        }
-        assert_eq!(format!("{token:?}"), "***");
-    }
+/// Reads the token that clients have to send.
+pub(crate) fn read_token(flag: &'static str, path: &Path) -> Result<Token, Failure> {
+    Token::new(&read_secret(flag, path)?).map_err(|error| Failure::Failed(error.into()))
 }

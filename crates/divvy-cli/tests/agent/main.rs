@@ -105,6 +105,23 @@ fn an_agent_whose_health_command_fails_hands_on_what_it_has() {
 }
 
 #[test]
+fn an_agent_takes_nothing_before_its_health_command_has_answered() {
+    on_both(async |mut agents| {
+        let well = agents.directory().join("well");
+        let ask = format!("test -e {}", well.display());
+        agents.start(&["--health-cmd", &ask, "--health-interval", "200ms"]);
+        until(SOON, "it was asked", async || {
+            agents.told(0).contains("unhealthy, by --health-cmd")
+        })
+        .await;
+        assert!(agents.running().is_empty());
+        assert!(!agents.told(0).contains("starts, with token"));
+        std::fs::write(&well, "").unwrap();
+        agents.shared(8).await;
+    });
+}
+
+#[test]
 fn a_command_that_ignores_sigterm_is_ended_after_its_grace() {
     on_both(async |mut agents| {
         agents.exec = agents.script("trap '' TERM; while :; do sleep 0.1; done");
@@ -139,6 +156,37 @@ fn workloads_are_read_again_on_sighup_and_bad_ones_change_nothing() {
         })
         .await;
         assert_eq!(agents.running().len(), 7);
+        agents.check();
+    });
+}
+
+#[test]
+fn limits_are_taken_on_sighup_and_what_takes_a_restart_is_named() {
+    on_both(async |mut agents| {
+        let config = agents.directory().join("agent.yaml");
+        let write = |more: &str| {
+            let text = format!("preset: fast\nworkloads: {{demo: 4}}\n{more}\n");
+            std::fs::write(&config, text).unwrap();
+        };
+        write("max_partitions: 1");
+        agents.start_with(&["--config", config.to_str().unwrap()]);
+        agents.shared(1).await;
+        write("max_partitions: 3\nmin_runtime: 1s\nbackoff: 150ms\ndynamic: true");
+        agents.hang_up(0);
+        agents.shared(3).await;
+        let told =
+            "read again: max_partitions, min_runtime; these take a restart: backoff, dynamic";
+        until(SOON, "it says what it took", async || {
+            agents.told(0).contains(told)
+        })
+        .await;
+        agents.hang_up(0);
+        let told =
+            "nothing has changed that can be taken while it runs; these take a restart: backoff";
+        until(SOON, "it took the rest before", async || {
+            agents.told(0).contains(told)
+        })
+        .await;
         agents.check();
     });
 }
@@ -183,7 +231,7 @@ fn what_commands_write_comes_with_their_partition_or_goes_to_files() {
         agents.start(&["--output-dir", directory.to_str().unwrap()]);
         agents.shared(8).await;
         until(Duration::from_secs(10), "files came", async || {
-            let text = std::fs::read_to_string(directory.join("demo_5.log"));
+            let text = std::fs::read_to_string(directory.join("demo=5.log"));
             text.is_ok_and(|text| text == "hello from demo:5\n")
         })
         .await;

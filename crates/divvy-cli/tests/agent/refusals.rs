@@ -18,7 +18,7 @@ const REFUSED: &[(&str, i32, &str)] = &[
     (
         "--store memory --workloads demo:0 --exec x",
         2,
-        "must be in 1..=",
+        "workloads 'demo:0': workload 'demo' is refused",
     ),
     ("--store memory --workloads demo --exec x", 2, "NAME:N"),
     (
@@ -81,6 +81,7 @@ fn a_bad_field_of_a_file_is_named() {
         ("lease_ttl: soon\n", 1, "field 'lease_ttl'"),
         ("workloads: {demo: none}\n", 1, "field 'workloads.demo'"),
         ("[1s, 2s]\n", 1, "not a list"),
+        ("preset: fast\na: [\n", 1, "line "),
     ] {
         std::fs::write(&config, text).unwrap();
         let path = config.to_str().unwrap();
@@ -88,6 +89,32 @@ fn a_bad_field_of_a_file_is_named() {
         assert!(told.contains(words), "{text}: {told}");
         assert_eq!(ended, code, "{text}: {told}");
     }
+}
+
+#[test]
+fn workloads_of_no_store_are_refused_and_looking_makes_none() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let workload = |arguments: &str| {
+        let output = Command::new(assert_cmd::cargo::cargo_bin!("divvy"))
+            .arg("workload")
+            .args(arguments.split(' '))
+            .current_dir(directory.path())
+            .env_remove("DIVVY_STORE")
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        (output.status.code().unwrap(), told)
+    };
+    let (code, told) = workload("set demo 4 --store memory");
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("ends with one process"), "{told}");
+    for line in ["list", "remove demo"] {
+        let (code, told) = workload(&format!("{line} --store file:new.db"));
+        assert_eq!(code, 1, "{told}");
+        assert!(told.contains("is not there"), "{told}");
+    }
+    let made = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(made, 0, "nothing is made by looking");
 }
 
 #[test]
@@ -103,5 +130,9 @@ fn a_store_that_is_not_reached_is_tried_again_and_says_so() {
         "8s",
     ]);
     assert!(told.contains("trying again in"), "{told}");
+    assert!(told.contains("until startup_timeout ("), "{told}");
+    assert!(!told.contains("connection to the store lost"), "{told}");
+    let tries = told.lines().filter(|line| line.contains("trying again"));
+    assert!(tries.count() <= 4, "once every few seconds at most: {told}");
     assert_eq!(code, 1, "{told}");
 }

@@ -41,11 +41,18 @@ fn every_example_works_in_the_order_shown() {
             // How fast a busy machine is, is not the question here.
             let is_slow = command == "bench failover" && run.stderr.starts_with("divvy: missed: ");
             if !is_slow {
-                assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{line}");
+                let told = run.stderr.lines();
+                let told: Vec<&str> = told.filter(|line| !is_of_the_lease(line)).collect();
+                assert_eq!((run.code, told), (0, Vec::new()), "{line}");
             }
             assert!(!run.stdout.is_empty() || line.contains('>'), "{line}");
         }
     }
+}
+
+/// Nor whether it can keep a lease.
+fn is_of_the_lease(line: &str) -> bool {
+    line.starts_with("warning: the lease ")
 }
 
 #[test]

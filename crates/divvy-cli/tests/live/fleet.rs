@@ -121,6 +121,11 @@ impl Fleet {
 
     /// Starts a member.
     pub(crate) fn start(&mut self, name: &str) {
+        self.start_in("default", name);
+    }
+
+    /// Starts a member of another cluster of the same store.
+    pub(crate) fn start_in(&mut self, cluster: &str, name: &str) {
         let mut command = self.divvy();
         match self.kind.is_led() {
             false => command
@@ -131,6 +136,7 @@ impl Fleet {
                 .args(["--partitions", "demo:8"]),
         };
         let child = command
+            .args(["--cluster", cluster])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

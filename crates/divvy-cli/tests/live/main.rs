@@ -4,6 +4,8 @@
 mod fleet;
 mod screen;
 
+use serde_json::Value;
+
 use crate::fleet::{Fleet, Kind, on};
 
 #[test]
@@ -56,6 +58,16 @@ fn a_drained_worker_is_emptied_and_gets_its_share_again() {
             .await;
         let text = fleet.done("status");
         assert!(text.contains("drained"), "{text}");
+        let moves = (0..8).map(|unit| fleet.json(&format!("why demo:{unit} --json")));
+        let moves = moves.flat_map(|why| why["moves"].as_array().unwrap().clone());
+        let is_drain = |told: &Value| told["cause"].to_string().contains("drained");
+        let drained = moves.filter(is_drain).collect::<Vec<_>>();
+        assert!(!drained.is_empty());
+        for told in drained {
+            let considered = told["considered"].as_array();
+            let scores = considered.is_some_and(|all| all.iter().all(|it| it["score"].is_f64()));
+            assert!(scores, "{told}");
+        }
         let text = fleet.done(&format!("uncordon {}", names[0]));
         assert!(text.contains("gets its share again"), "{text}");
         fleet
@@ -139,6 +151,74 @@ fn a_pinned_partition_moves_and_why_says_so() {
         let text = fleet.done("unpin demo:3");
         assert!(text.contains("no longer pinned"), "{text}");
         assert!(fleet.done("unpin demo:3").contains("is not pinned"));
+    });
+}
+
+#[test]
+fn leases_that_another_cluster_holds_are_not_taken_for_orphans() {
+    let kinds = [Kind::LeasesInFile, Kind::LeasesInRedis];
+    on(&kinds, async |mut fleet| {
+        fleet.started(&["one"]).await;
+        fleet.start_in("other", "two");
+        let status = || {
+            let said = fleet.run("status --json --cluster other");
+            serde_json::from_str(&said.stdout).unwrap_or(Value::Null)
+        };
+        fleet
+            .until("it takes part", || status()["foreign"] == 8)
+            .await;
+        let status = status();
+        assert_eq!(
+            (&status["unowned"], &status["misplaced"]),
+            (&0.into(), &0.into())
+        );
+        assert_eq!(status["partitions"][3]["owner"], "default:one");
+        assert_eq!(status["partitions"][3]["orphaned"], false);
+        let text = fleet.done("status --cluster other --list");
+        assert!(
+            text.contains("8 of them by workers of other clusters"),
+            "{text}"
+        );
+        assert!(text.contains("its owner is not of this cluster"), "{text}");
+        assert!(!text.contains("its owner is gone"), "{text}");
+        let text = fleet.done("why demo:3 --cluster other");
+        let held = "demo:3 is held by default:one, which is not of this cluster";
+        assert!(text.starts_with(held), "{text}");
+    });
+}
+
+#[test]
+fn what_nobody_may_take_is_said_to_be_capped() {
+    let kinds = [Kind::LeasesInFile, Kind::LeasesInRedis];
+    on(&kinds, async |mut fleet| {
+        let limited = "workloads:\n  demo: {units: 8, max_per_worker: 3}\n";
+        let path = fleet.directory().join("agent.yaml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.replace("workloads:\n  demo: 8\n", limited);
+        std::fs::write(&path, text).unwrap();
+        let said = fleet.run("workload set demo 8 --max-per-worker 3");
+        assert_eq!(said.code, Some(0), "{said:?}");
+        fleet.start("one");
+        let capped = || {
+            let said = fleet.run("status --json");
+            let status: Value = serde_json::from_str(&said.stdout).unwrap_or_default();
+            let all = status["partitions"].as_array().cloned().unwrap_or_default();
+            let capped = all.iter().filter(|it| it["misaligned"] == "cap");
+            let names = capped.map(|it| it["name"].as_str().unwrap().to_owned());
+            names.collect::<Vec<_>>()
+        };
+        fleet.until("it has three", || capped().len() == 5).await;
+        let text = fleet.done("status --list");
+        let remark = "nobody owns it: all have as many as they may (cap)";
+        assert_eq!(text.matches(remark).count(), 5, "{text}");
+        let text = fleet.done(&format!("why {}", capped()[0]));
+        for part in [
+            "has no owner: all who could take it have as many as they may (cap)",
+            "has as many as it may (cap)",
+            "Nobody has had it",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
     });
 }
 

@@ -154,7 +154,10 @@ fn the_image_has_the_command_and_no_root() {
     };
     assert_eq!(text.matches("\nFROM ").count(), 2);
     assert_eq!(line("EXPOSE"), format!("EXPOSE {PORT}"));
-    assert_eq!(line("ENTRYPOINT"), r#"ENTRYPOINT ["/usr/local/bin/divvy"]"#);
+    assert_eq!(
+        line("ENTRYPOINT"),
+        r#"ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/divvy"]"#
+    );
     assert!(line("COPY --from=build").ends_with("/release/divvy /usr/local/bin/divvy"));
     let pod = &manifest()[1]["spec"]["template"]["spec"]["securityContext"];
     let user = format!("USER {}:{}", pod["runAsUser"], pod["runAsGroup"]);
@@ -179,10 +182,23 @@ async fn alerts_name_metrics_that_there_are() {
         let address = member.ready().await;
         pages += &ask(address, "GET", "/metrics").await.body;
     }
+    let series = pages.lines().filter(|line| !line.starts_with('#'));
+    for line in series {
+        assert!(line.contains(",cluster=\"default\""), "{line}");
+    }
     let mut count = 0;
     for group in rules["groups"].as_array().unwrap() {
         for rule in group["rules"].as_array().unwrap() {
             let words = rule["expr"].as_str().unwrap();
+            // What is added up or compared is that of one cluster.
+            for aggregate in ["sum", "max", "min"] {
+                let of = format!("{aggregate}(");
+                assert!(!words.contains(&of), "{words}");
+                let by = format!("{aggregate} by (");
+                let mut parts = words.split(&by).skip(1);
+                let is_parted = parts.all(|part| part.starts_with("cluster"));
+                assert!(is_parted, "{words}");
+            }
             let words = words.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
             for metric in words.filter(|word| word.starts_with("divvy_")) {
                 assert!(pages.contains(&format!("# TYPE {metric} ")), "{metric}");

@@ -58,7 +58,7 @@ async fn an_agent_says_what_it_has_and_why() {
     }
     let page = ask(address, "GET", "/metrics").await;
     assert!(page.head.contains("text/plain; version=0.0.4"), "{page:?}");
-    let line = "divvy_lease_owned_partitions{worker=\"a\"} 8\n";
+    let line = "divvy_lease_owned_partitions{worker=\"a\",cluster=\"default\"} 8\n";
     assert!(page.body.contains(line), "{}", page.body);
     let why = ask(address, "GET", "/v1/explain/demo:3").await.json();
     assert_eq!(
@@ -135,7 +135,7 @@ async fn a_drained_agent_hands_everything_on_and_takes_it_again() {
         .unwrap();
     assert_eq!(
         (&vetoed["worker"], &vetoed["rejected"]),
-        (&"a".into(), &"is not healthy".into())
+        (&"a".into(), &"is drained".into())
     );
     assert_eq!(
         ask(first, "DELETE", "/v1/drain").await.body,

@@ -30,23 +30,30 @@ impl Member {
 
     /// The same, with more arguments as they are.
     pub(crate) fn start_with(words: &str, more: &[&str]) -> Self {
-        Self::spawn(command(words).args(more))
+        Self::reading(command(words).args(more))
     }
 
     /// The same, on a system that trusts this authority alone.
     pub(crate) fn start_trusting(words: &str, authority: &Path) -> Self {
-        Self::spawn(command(words).env("SSL_CERT_FILE", authority))
+        Self::reading(command(words).env("SSL_CERT_FILE", authority))
     }
 
-    fn spawn(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stdout = heard(child.stdout.take().unwrap());
-        let stderr = heard(child.stderr.take().unwrap());
+    /// The same, with a variable of the environment.
+    pub(crate) fn start_in(words: &str, variable: (&str, &str)) -> Self {
+        Self::reading(command(words).env(variable.0, variable.1))
+    }
+
+    /// The same for a command whose words are read.
+    pub(crate) fn reading(command: &mut Command) -> Self {
+        Self::writing_to(command, Stdio::piped(), Stdio::piped())
+    }
+
+    /// The same for a command that writes there; pipes are read.
+    pub(crate) fn writing_to(command: &mut Command, stdout: Stdio, stderr: Stdio) -> Self {
+        let spawned = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        let mut child = spawned.spawn().unwrap();
+        let stdout = child.stdout.take().map(heard).unwrap_or_default();
+        let stderr = child.stderr.take().map(heard).unwrap_or_default();
         Self {
             child,
             stdout,
@@ -96,6 +103,10 @@ impl Member {
         address
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it is our child");
     }
@@ -107,7 +118,8 @@ impl Member {
     }
 }
 
-fn command(words: &str) -> Command {
+/// `divvy` with these words.
+pub(crate) fn command(words: &str) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("divvy"));
     command
         .args(words.split_whitespace())

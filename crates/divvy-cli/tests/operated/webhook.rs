@@ -41,6 +41,29 @@ async fn owned(member: &Member) -> usize {
 }
 
 #[tokio::test]
+async fn an_address_with_a_secret_comes_from_the_environment_and_is_not_repeated() {
+    for kind in ["agent", "worker"] {
+        let directory = TempDir::new().unwrap();
+        let service = Service::start(None).await;
+        let url = format!("http://{}/divvy?key=s3cret", service.address);
+        let words = words(kind, directory.path(), "URL").replace("--webhook URL ", "");
+        let mut member = Member::start_in(&words, ("DIVVY_WEBHOOK", &url));
+        until(SOON, "all are started", async || {
+            service.heard("start").len() == 3
+        })
+        .await;
+        assert!(service.heard("start")[0].path.ends_with("?key=s3cret"));
+        member.signal(Signal::TERM);
+        assert!(member.ended().await.success(), "{}", member.told());
+        let wrong = ("DIVVY_WEBHOOK", "ftp://host/?key=s3cret");
+        let mut refused = Member::start_in(&words, wrong);
+        assert!(!refused.ended().await.success());
+        let told = member.told() + &refused.told();
+        assert!(!told.contains("s3cret"), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn starts_and_stops_are_sent_signed_and_whole() {
     for kind in ["agent", "worker"] {
         let directory = TempDir::new().unwrap();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use divvy::store::{Entry, Prefix, StoreSettings, open_key_value};
 use divvy_testbed::{
     NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer, Server, at_once,
 };
@@ -28,6 +29,8 @@ stop_deadline: 30s
 pub(crate) enum Store {
     File,
     Redis,
+    /// A Redis that keeps nothing through a restart.
+    ForgetfulRedis,
     Nats,
 }
 
@@ -57,6 +60,10 @@ impl Kind {
     }
 }
 
+async fn redis(options: RedisOptions) -> Kind {
+    Kind::Redis(RedisServer::start(RedisFlavour::Redis7, options).await)
+}
+
 impl Bed {
     fn new(server: Option<Kind>) -> Self {
         let directory = TempDir::new().unwrap();
@@ -67,10 +74,8 @@ impl Bed {
     async fn on(store: Store) -> Self {
         Self::new(match store {
             Store::File => None,
-            Store::Redis => {
-                let server = RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await;
-                Some(Kind::Redis(server))
-            }
+            Store::Redis => Some(redis(RedisOptions::new().append_only()).await),
+            Store::ForgetfulRedis => Some(redis(RedisOptions::new()).await),
             Store::Nats => {
                 let server = NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await;
                 Some(Kind::Nats(server))
@@ -89,6 +94,22 @@ impl Bed {
     /// Adds a line to the settings of workers that start later.
     pub(crate) fn set(&self, line: &str) {
         std::fs::write(self.config(), format!("{CONFIG}{line}\n")).unwrap();
+    }
+
+    /// A file beside the others of the test.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// All that is in the store now.
+    pub(crate) async fn entries(&self) -> Vec<Entry> {
+        let settings = StoreSettings {
+            cluster: "tests".to_owned(),
+            ..StoreSettings::default()
+        };
+        let url = self.address().parse().unwrap();
+        let store = open_key_value(&url, &settings).await.unwrap();
+        store.list(&Prefix::ALL).await.unwrap()
     }
 
     pub(crate) fn config(&self) -> PathBuf {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use divvy_testbed::until;
 
 use crate::bed::{Bed, LEASE, SOON};
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Worker};
+use crate::ledger::Ledger;
 
 /// Its partitions start elsewhere, and nothing else moves.
 pub(crate) async fn a_killed_follower_is_replaced(bed: Bed) {
@@ -20,7 +21,7 @@ pub(crate) async fn a_killed_leader_is_replaced(bed: Bed) {
     let victim = fleet.leader();
     let fleet = killed(fleet, victim).await;
     until(SOON, "another leads", async || {
-        fleet.workers.iter().any(crate::fleet::Worker::leads)
+        fleet.workers.iter().any(Worker::leads)
     })
     .await;
 }
@@ -35,7 +36,7 @@ async fn killed(mut fleet: Fleet, victim: usize) -> Fleet {
         let was_its = owners[0] == name;
         assert_eq!(after[partition] != *owners, was_its, "{partition}");
     }
-    fleet.check();
+    fleet.check().await;
     fleet
 }
 
@@ -82,8 +83,51 @@ async fn paused(fleet: Fleet, victim: usize) -> Fleet {
     let (now, others) = (fleet.workers[victim].id(), fleet.workers.iter());
     let same = others.filter(|worker| worker.id() == now).count();
     assert_eq!((same, now), (1, id), "it has its own id again, alone");
-    fleet.check();
+    fleet.check().await;
     fleet
+}
+
+/// What a worker has started goes on while it is paused itself, and would be
+/// taken for its successor's by a resource that does not look at tokens. One
+/// that does refuses all of it from the successor's first effect on.
+pub(crate) async fn what_a_paused_worker_left_running_is_refused(bed: Bed) {
+    let mut fleet = Fleet::empty(bed, 6);
+    let ledger = Ledger::open(&fleet.bed);
+    let command = ledger.command();
+    for number in 0..3 {
+        let name = format!("host-{number}");
+        fleet.join(&name, &["--exec", &command, "--grace", "1s"]);
+    }
+    fleet.balanced().await;
+    until(SOON, "all had an effect", async || {
+        ledger.highest().len() == 6
+    })
+    .await;
+    let victim = fleet.follower();
+    let had = fleet.workers[victim].owns();
+    assert!(!had.is_empty());
+    fleet.pause(victim);
+    until(SOON, "its successors have effects", async || {
+        let highest = ledger.highest();
+        had.iter().all(|(name, token)| highest[name] > *token)
+    })
+    .await;
+    until(SOON, "what it left running is refused", async || {
+        had.iter()
+            .all(|(name, token)| ledger.refused(name, *token) > 1)
+    })
+    .await;
+    fleet.resume(victim);
+    until(SOON, "it learns that its session is over", async || {
+        fleet.workers[victim].has("session_ended")
+    })
+    .await;
+    fleet.balanced().await;
+    let owned = fleet.workers.iter().flat_map(Worker::owns);
+    for (name, token) in owned {
+        assert_eq!(ledger.refused(&name, token), 0, "{name} is its owner's");
+    }
+    fleet.check().await;
 }
 
 /// A second process with the name of one that lives says so, and has an id of
@@ -101,16 +145,12 @@ pub(crate) async fn a_second_process_of_an_instance_is_told(bed: Bed) {
     assert!(told.contains(&waits.as_str()), "{told:?}");
     assert!(told.iter().any(|text| text.starts_with(&lives)), "{told:?}");
     assert_ne!(fleet.workers[twin].id(), Some(first));
-    fleet.check();
+    fleet.check().await;
 }
 
 /// Each is asked to end, and started again: it gets back what it had.
 pub(crate) async fn a_rolling_restart_by_signals_moves_nothing(bed: Bed) {
-    let mut fleet = Fleet {
-        bed,
-        partitions: 12,
-        workers: Vec::new(),
-    };
+    let mut fleet = Fleet::empty(bed, 12);
     let kept = ["--on-stop", "return", "--return-within", "60s"];
     for number in 0..3 {
         fleet.join(&format!("host-{number}"), &kept);
@@ -123,7 +163,7 @@ pub(crate) async fn a_rolling_restart_by_signals_moves_nothing(bed: Bed) {
         fleet.owned().await;
         assert_eq!(fleet.owners(), owners, "after the restart of {number}");
     }
-    fleet.check();
+    fleet.check().await;
 }
 
 /// A server that does not answer for longer than a lease: work stops, goes on
@@ -140,7 +180,7 @@ pub(crate) async fn a_paused_server_is_survived(bed: Bed) {
     server.server().resume();
     fleet.owned().await;
     fleet.balanced().await;
-    fleet.check();
+    fleet.check().await;
 }
 
 /// A server that is killed and started again, with its data.
@@ -154,7 +194,33 @@ pub(crate) async fn a_restarted_server_is_survived(bed: Bed) {
     })
     .await;
     fleet.owned().await;
-    fleet.check();
+    fleet.check().await;
+}
+
+/// A server that has lost everything when it is back: nobody owns anything
+/// before all leases of the time before are over.
+pub(crate) async fn a_server_that_forgets_everything_is_survived(bed: Bed) {
+    let mut fleet = Fleet::settled(bed, 3, 12).await;
+    let before = fleet.grants();
+    let server = fleet.bed.server.as_mut().unwrap();
+    server.server().kill();
+    fleet.forgot = Some(divvy::manager::now());
+    server.server().start_again().await;
+    until(
+        SOON,
+        "all is granted anew, with higher tokens",
+        async || {
+            let new: BTreeSet<_> = fleet.grants().difference(&before).cloned().collect();
+            let is_higher = |(name, token): &(String, i64)| {
+                let mut again = new.iter().filter(|(partition, _)| partition == name);
+                again.any(|(_, other)| other > token)
+            };
+            before.iter().all(is_higher)
+        },
+    )
+    .await;
+    fleet.balanced().await;
+    fleet.check().await;
 }
 
 /// Where that is allowed, work goes on without the server, and nothing moves
@@ -162,6 +228,7 @@ pub(crate) async fn a_restarted_server_is_survived(bed: Bed) {
 pub(crate) async fn with_overlap_work_outlasts_the_server(bed: Bed) {
     bed.set("store_outage: overlap");
     let mut fleet = Fleet::settled(bed, 3, 12).await;
+    fleet.overlaps = true;
     let (owners, grants) = (fleet.owners(), fleet.grants());
     fleet.bed.server.as_mut().unwrap().server().pause();
     let late = divvy::manager::now() + LEASE * 2;
@@ -177,5 +244,5 @@ pub(crate) async fn with_overlap_work_outlasts_the_server(bed: Bed) {
     let again = fleet.grants();
     let new = again.difference(&grants).count();
     assert_eq!(new, 3, "only the share of the last one was granted anew");
-    fleet.check();
+    fleet.check().await;
 }

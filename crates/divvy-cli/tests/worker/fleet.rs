@@ -3,32 +3,37 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use divvy::Moment;
 use divvy::manager::{SessionId, Version};
 use divvy::store::Token;
+use divvy::{Moment, Partitions};
 use divvy_sim::{Happened, History};
 use divvy_testbed::until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::bed::{Bed, LEASE, SOON};
+use crate::writes;
 
 /// One process, from its start to its end.
 pub(crate) struct Worker {
     pub(crate) instance: String,
     child: Child,
     lines: Arc<Mutex<Vec<Value>>>,
+    /// What it tries to write to the store.
+    writes: PathBuf,
     /// Since when it is gone, and whether it ended in order.
     gone: Option<(Moment, bool)>,
 }
 
 impl Worker {
-    fn start(bed: &Bed, instance: &str, partitions: u32, more: &[&str]) -> Self {
+    fn start(bed: &Bed, number: usize, instance: &str, partitions: u32, more: &[&str]) -> Self {
         let config = bed.config();
+        let writes = bed.file(&format!("writes-{number}"));
         let mut child = Command::new(assert_cmd::cargo::cargo_bin!("divvy"))
             .args([
                 "worker",
@@ -48,6 +53,8 @@ impl Worker {
             ])
             .arg("--config")
             .arg(config)
+            .arg("--writes")
+            .arg(&writes)
             .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -70,6 +77,7 @@ impl Worker {
             instance: instance.to_owned(),
             child,
             lines,
+            writes,
             gone: None,
         }
     }
@@ -87,7 +95,7 @@ impl Worker {
     }
 
     /// What it owns by its own words, each with its token.
-    fn owns(&self) -> BTreeMap<String, i64> {
+    pub(crate) fn owns(&self) -> BTreeMap<String, i64> {
         let mut owned = BTreeMap::new();
         for line in self.lines.lock().unwrap().iter() {
             let Some(partition) = line["partition"].as_str() else {
@@ -142,16 +150,26 @@ pub(crate) struct Fleet {
     pub(crate) bed: Bed,
     pub(crate) partitions: u32,
     pub(crate) workers: Vec<Worker>,
+    /// When the store lost everything.
+    pub(crate) forgot: Option<Moment>,
+    /// Whether they go on working without the store.
+    pub(crate) overlaps: bool,
 }
 
 impl Fleet {
-    /// So many workers, started at once, that own everything.
-    pub(crate) async fn settled(bed: Bed, workers: usize, partitions: u32) -> Self {
-        let mut fleet = Self {
+    pub(crate) fn empty(bed: Bed, partitions: u32) -> Self {
+        Self {
             bed,
             partitions,
             workers: Vec::new(),
-        };
+            forgot: None,
+            overlaps: false,
+        }
+    }
+
+    /// So many workers, started at once, that own everything.
+    pub(crate) async fn settled(bed: Bed, workers: usize, partitions: u32) -> Self {
+        let mut fleet = Self::empty(bed, partitions);
         for number in 0..workers {
             fleet.join(&format!("host-{number}"), &[]);
         }
@@ -160,9 +178,10 @@ impl Fleet {
     }
 
     pub(crate) fn join(&mut self, instance: &str, more: &[&str]) -> usize {
-        let worker = Worker::start(&self.bed, instance, self.partitions, more);
+        let number = self.workers.len();
+        let worker = Worker::start(&self.bed, number, instance, self.partitions, more);
         self.workers.push(worker);
-        self.workers.len() - 1
+        number
     }
 
     pub(crate) fn kill(&mut self, number: usize) {
@@ -274,8 +293,14 @@ impl Fleet {
 
     /// What the workers said must hold together, and a resource that compares
     /// tokens must not have taken anything from who was owner before.
-    pub(crate) fn check(&self) {
+    pub(crate) async fn check(&self) {
         let mut history = History::default();
+        let partitions = Partitions::shards([("p", self.partitions)]).unwrap();
+        history.listed(Moment::default(), partitions);
+        self.forgot.into_iter().for_each(|at| history.forgot(at));
+        if self.overlaps {
+            history.allow_overlap();
+        }
         for (number, worker) in self.workers.iter().enumerate() {
             for line in worker.lines() {
                 if let Some(happened) = happened(&line) {
@@ -285,11 +310,17 @@ impl Fleet {
             if let Some((at, in_order)) = worker.gone {
                 history.add(number, at, Happened::Gone(in_order));
             }
+            writes::read(&worker.writes, number, &mut history);
+        }
+        // What is there at the end tells who wrote it.
+        for entry in self.bed.entries().await {
+            history.found(&entry);
         }
         if let Err(broken) = history.check(LEASE) {
             panic!("{broken}");
         }
         assert_eq!(history.two_owners(), Duration::ZERO);
+        assert_eq!(history.duplicate_ids(), 0);
         assert_eq!(self.stale_effects(), 0, "effects of who was owner before");
     }
 
@@ -324,7 +355,7 @@ fn token(line: &Value) -> Token {
     Token::new(text.parse().unwrap()).unwrap()
 }
 
-fn moment(micros: &Value) -> Option<Moment> {
+pub(crate) fn moment(micros: &Value) -> Option<Moment> {
     micros
         .as_u64()
         .map(|micros| Moment::from_origin(Duration::from_micros(micros)))

@@ -3,6 +3,8 @@
 mod bed;
 mod failures;
 mod fleet;
+mod ledger;
+mod writes;
 
 use crate::bed::{Store, on_stores};
 
@@ -24,6 +26,7 @@ on_every!([Store::File, Store::Redis, Store::Nats];
     a_killed_leader_is_replaced,
     a_paused_worker_finds_out_before_it_acts,
     a_paused_leader_finds_out_before_it_acts,
+    what_a_paused_worker_left_running_is_refused,
     a_second_process_of_an_instance_is_told,
     a_rolling_restart_by_signals_moves_nothing,
 );
@@ -31,4 +34,7 @@ on_every!([Store::Redis, Store::Nats];
     a_paused_server_is_survived,
     a_restarted_server_is_survived,
     with_overlap_work_outlasts_the_server,
+);
+on_every!([Store::ForgetfulRedis];
+    a_server_that_forgets_everything_is_survived,
 );

@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use divvy::controller::ControllerView;
 use divvy::lease::{Explained, Misalignment};
+use divvy::manager::MetricLabels;
 use divvy::store::LeaseKey;
 use serde_json::{Value, json};
 
 use super::health::Fitness;
 use crate::http::{Attended, unix_ms};
+use crate::voice::say;
 
 #[derive(Debug)]
 pub(super) struct AttendedAgent {
     pub(super) view: ControllerView,
+    pub(super) labels: MetricLabels,
     pub(super) fitness: Arc<Fitness>,
     pub(super) is_stopping: AtomicBool,
 }
@@ -47,7 +50,7 @@ impl Attended for AttendedAgent {
     }
 
     fn metrics(&self) -> String {
-        self.view.render_metrics()
+        self.view.render_metrics_with(&self.labels)
     }
 
     fn owned(&self) -> Value {
@@ -76,8 +79,8 @@ impl Attended for AttendedAgent {
 
     fn drain(&self, wanted: bool) {
         if self.fitness.is_drained() != wanted {
-            eprintln!(
-                "divvy: {}",
+            say!(
+                "{}",
                 match wanted {
                     true => "hands everything on, as POST /v1/drain asked for",
                     false => "takes partitions again, as DELETE /v1/drain asked for",

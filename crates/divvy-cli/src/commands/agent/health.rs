@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use divvy::controller::ControllerView;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::exec::CommandLine;
+use crate::exec::{CommandLine, Sweeper};
+use crate::voice::say;
 
 /// Who says what of a worker's fitness.
 #[derive(Debug)]
@@ -38,6 +40,11 @@ impl Fitness {
         })
     }
 
+    /// Nothing is taken before a command has said that it may be.
+    pub(super) fn wait_for_answer(&self) {
+        self.say(|said| said.is_healthy = false);
+    }
+
     pub(super) fn drain(&self, wanted: bool) {
         self.say(|said| said.is_drained = wanted);
     }
@@ -58,7 +65,8 @@ impl Fitness {
         let mut said = self.said();
         change(&mut said);
         // Still locked, so that the last word is the one that counts.
-        self.view.report_health(said.is_healthy && !said.is_drained);
+        self.view.report_health(said.is_healthy);
+        self.view.report_drained(said.is_drained);
     }
 }
 
@@ -67,9 +75,10 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
     let mut pace = interval(every);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = true;
+    let sweeper = Sweeper::default();
     loop {
         pace.tick().await;
-        let healthy = asked(&command, every).await;
+        let healthy = asked(&command, every, &sweeper).await;
         fitness.say(|said| said.is_healthy = healthy);
         if healthy != before {
             let words = if healthy {
@@ -77,13 +86,14 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
             } else {
                 "unhealthy"
             };
-            eprintln!("divvy: {words}, by --health-cmd");
+            say!("{words}, by --health-cmd");
             before = healthy;
         }
     }
 }
 
-async fn asked(command: &CommandLine, limit: Duration) -> bool {
+/// Runs the command once. Nothing that it starts outlasts its time.
+async fn asked(command: &CommandLine, limit: Duration, sweeper: &Sweeper) -> bool {
     let [program, arguments @ ..] = command.words() else {
         return false;
     };
@@ -91,15 +101,24 @@ async fn asked(command: &CommandLine, limit: Duration) -> bool {
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
+        .process_group(0)
         .kill_on_drop(true)
         .spawn();
-    match spawned {
-        Ok(mut child) => {
-            matches!(timeout(limit, child.wait()).await, Ok(Ok(status)) if status.success())
-        }
+    let mut child = match spawned {
+        Ok(child) => child,
         Err(error) => {
-            eprintln!("divvy: --health-cmd cannot be run: {error}");
-            false
+            say!("--health-cmd cannot be run: {error}");
+            return false;
         }
+    };
+    let group = child.id().and_then(|id| Pid::from_raw(id as i32));
+    let group = group.filter(|group| sweeper.add(*group).is_ok());
+    let ended = timeout(limit, child.wait()).await;
+    if let Some(group) = group {
+        // Who is gone already needs no signal.
+        let _gone = kill_process_group(group, Signal::KILL);
+        let _ended = child.wait().await;
+        sweeper.remove(group);
     }
+    matches!(ended, Ok(Ok(status)) if status.success())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use divvy::manager::{Grant, Holder, State, View, now, state_name};
+use divvy::manager::{Grant, Holder, MetricLabels, State, View, now, state_name};
 use divvy::{Health, Moment, Partition};
 use serde_json::{Value, json};
 
@@ -35,16 +35,23 @@ impl Grants {
 pub(super) struct AttendedWorker {
     view: View,
     instance: Arc<str>,
+    labels: MetricLabels,
     grants: Arc<Grants>,
     is_drained: AtomicBool,
     pub(super) is_stopping: AtomicBool,
 }
 
 impl AttendedWorker {
-    pub(super) fn new(view: View, instance: Arc<str>, grants: Arc<Grants>) -> Self {
+    pub(super) fn new(
+        view: View,
+        instance: Arc<str>,
+        labels: MetricLabels,
+        grants: Arc<Grants>,
+    ) -> Self {
         Self {
             view,
             instance,
+            labels,
             grants,
             is_drained: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
@@ -87,7 +94,8 @@ impl Attended for AttendedWorker {
     }
 
     fn metrics(&self) -> String {
-        self.view.metrics().render(&self.name())
+        let metrics = self.view.metrics();
+        metrics.render_with(&self.name(), &self.labels)
     }
 
     fn owned(&self) -> Value {

@@ -3,50 +3,12 @@
 use std::time::Duration;
 
 use divvy::manager::{Settings, Shutdown};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{OnStop, WorkerArgs};
 use crate::failure::Failure;
 
 /// For how long partitions are kept unless another span is given.
 const RETURN_WITHIN: Duration = Duration::from_secs(30);
-
-/// What a signal asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heard {
-    End,
-    Reload,
-}
-
-/// The signals that a worker listens to.
-pub(super) struct Signals {
-    term: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    pub(super) fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            term: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    pub(super) async fn next(&mut self) -> Heard {
-        tokio::select! {
-            _ = self.term.recv() => Heard::End,
-            _ = self.interrupt.recv() => Heard::End,
-            _ = self.hangup.recv() => Heard::Reload,
-        }
-    }
-
-    /// Waits for one that asks to end.
-    pub(super) async fn end(&mut self) {
-        while self.next().await != Heard::End {}
-    }
-}
 
 /// What becomes of its partitions: a flag says, or else the settings.
 pub(super) fn how(args: &WorkerArgs, settings: &Settings) -> Result<Shutdown, Failure> {

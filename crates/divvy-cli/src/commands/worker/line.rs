@@ -40,6 +40,10 @@ fn parts(kind: &EventKind) -> (&'static str, Value) {
         ),
         EventKind::Claimed { worker } => ("claimed", json!({"worker": worker})),
         EventKind::SessionEnded { why } => ("session_ended", json!({"why": why})),
+        EventKind::LeaseRegained { after } => (
+            "lease_regained",
+            json!({"after_us": u64::try_from(after.as_micros()).unwrap_or(u64::MAX)}),
+        ),
         EventKind::Deadline { identity, until } => (
             "deadline",
             json!({
@@ -87,9 +91,94 @@ fn parts(kind: &EventKind) -> (&'static str, Value) {
                 "revoked": revoked,
             }),
         ),
-        EventKind::Error(error) => ("error", json!({"message": error.to_string()})),
+        EventKind::Error(error) => (
+            "error",
+            json!({"kind": error.kind(), "message": error.to_string()}),
+        ),
         EventKind::Lost { count } => ("lost", json!({"count": count})),
         EventKind::Ended => ("ended", json!({})),
         other => ("other", json!({"message": format!("{other:?}")})),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+    use divvy::manager::{ManagerError, State, Version};
+    use divvy::store::Token;
+
+    /// One of each.
+    fn kinds() -> Vec<EventKind> {
+        let (partition, token) = ("p:0".parse().unwrap(), Token::new(1).unwrap());
+        let partition: divvy::Partition = partition;
+        let version = Version {
+            epoch: 1,
+            number: 2,
+        };
+        let (worker, session) = ("worker-0".into(), SessionId(1));
+        vec![
+            EventKind::StateChanged {
+                from: State::Init,
+                to: State::Stable,
+            },
+            EventKind::Claimed {
+                worker: "worker-0".into(),
+            },
+            EventKind::SessionEnded {
+                why: "fenced".into(),
+            },
+            EventKind::LeaseRegained {
+                after: std::time::Duration::from_secs(1),
+            },
+            EventKind::Deadline {
+                identity: Some((worker, session)),
+                until: Some(Moment::default()),
+            },
+            EventKind::Adopted {
+                session: Some(session),
+                version,
+                lifecycle: Lifecycle::Stable,
+            },
+            EventKind::Assigned {
+                partition: partition.clone(),
+                token,
+            },
+            EventKind::Started {
+                partition: partition.clone(),
+                failed: false,
+            },
+            EventKind::Revoked {
+                partition: partition.clone(),
+            },
+            EventKind::Stopped { partition },
+            EventKind::LeadershipChanged { is_leader: true },
+            EventKind::Committed {
+                version,
+                granted: 1,
+                revoked: 0,
+            },
+            EventKind::Error(ManagerError::Problem("it is odd".into())),
+            EventKind::Lost { count: 1 },
+            EventKind::Ended,
+        ]
+    }
+
+    #[test]
+    fn every_line_is_documented_with_all_its_fields() {
+        let page = include_str!("../../../../../docs/operating.md");
+        let commands = crate::args::Args::command();
+        let worker = commands.find_subcommand("worker").unwrap();
+        let help = worker.get_long_about().unwrap().to_string();
+        for kind in kinds() {
+            let (name, fields) = parts(&kind);
+            let start = format!("| `{name}` |");
+            let row = page.lines().find(|line| line.starts_with(&start));
+            let row = row.unwrap_or_else(|| panic!("{name} is not documented"));
+            for field in fields.as_object().unwrap().keys() {
+                assert!(row.contains(&format!("`{field}`")), "{name}: {field}");
+            }
+            assert!(help.contains(name), "{name} is not in the help");
+        }
     }
 }

@@ -18,14 +18,13 @@ const HEAD: Duration = Duration::from_secs(5);
 /// Largest head of a request: in bytes, and in fields.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 const HEAD_FIELDS_MAX: usize = 64;
-/// How long a connection may last before it is asked to end, and to end then.
-const CONNECTION: Duration = Duration::from_secs(60);
+/// How long a connection that is asked to end has for its last answer.
 const LAST_ANSWER: Duration = Duration::from_secs(5);
 /// How long to wait when the system has no connection for us.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers for ever.
-pub(super) async fn serve(listener: TcpListener, router: Router) {
+/// Answers for ever. A connection is asked to end when it has lasted so long.
+pub async fn serve(listener: TcpListener, router: Router, lasts: Duration) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let slot = Arc::clone(&slots).acquire_owned().await;
@@ -33,7 +32,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
             Ok((stream, _from)) => {
                 let router = router.clone();
                 tokio::spawn(async move {
-                    converse(stream, router).await;
+                    converse(stream, router, lasts).await;
                     drop(slot);
                 });
             }
@@ -46,7 +45,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
 }
 
 /// One connection. What goes wrong with it is its client's business.
-async fn converse(stream: TcpStream, router: Router) {
+async fn converse(stream: TcpStream, router: Router, lasts: Duration) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
@@ -56,7 +55,7 @@ async fn converse(stream: TcpStream, router: Router) {
     tokio::pin!(connection);
     tokio::select! {
         _ = connection.as_mut() => return,
-        () = sleep(CONNECTION) => {}
+        () = sleep(lasts) => {}
     }
     connection.as_mut().graceful_shutdown();
     let _late = timeout(LAST_ANSWER, connection).await;

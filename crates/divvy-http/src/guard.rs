@@ -17,39 +17,43 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tokio::time::timeout;
 
-use super::routes::refusal;
-use super::token::Token;
+use crate::refusal;
+use crate::token::Token;
 
-/// Largest body of a request, in bytes.
-pub(super) const BODY_BYTES_MAX: u64 = 64 * 1024;
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Where browsers say whether a page of another site asks.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// Paths that probes ask without a token; they are told yes or no.
-const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Which questions are answered.
+/// Who may ask.
 #[derive(Debug, Clone)]
-pub(super) enum Guard {
-    /// Those of this machine.
+pub enum Who {
+    /// Whoever is on this machine.
     Loopback,
-    /// Those with this token.
+    /// Whoever has this token.
     Token(Arc<Token>),
 }
 
-/// Whether whoever asks may know more than yes or no.
+/// Which questions are answered.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    /// Of whom.
+    pub who: Who,
+    /// Paths that are answered without a token, too, to somebody who is not
+    /// [`Trusted`].
+    pub open: &'static [&'static str],
+    /// Largest body of a request, in bytes.
+    pub body_bytes_max: u64,
+}
+
+/// Whether whoever asks has shown that it may know everything.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Trusted(pub(super) bool);
+pub struct Trusted(pub bool);
 
 type Refused = (StatusCode, &'static str);
 
 /// Lets questions through that may be asked, and bounds them.
-pub(super) async fn admit(
-    State(guard): State<Guard>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut response = match guard.check(&request) {
         Ok(trusted) => {
             request.extensions_mut().insert(trusted);
@@ -75,7 +79,7 @@ impl Guard {
     fn check(&self, request: &Request) -> Result<Trusted, Refused> {
         let trusted = self.check_who(request)?;
         check_page(request.method(), request.headers())?;
-        if request.body().size_hint().lower() > BODY_BYTES_MAX {
+        if request.body().size_hint().lower() > self.body_bytes_max {
             return Err((StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"));
         }
         Ok(trusted)
@@ -83,8 +87,8 @@ impl Guard {
 
     fn check_who(&self, request: &Request) -> Result<Trusted, Refused> {
         let headers = request.headers();
-        match self {
-            Self::Loopback => {
+        match &self.who {
+            Who::Loopback => {
                 let named = [
                     header(headers, &HOST),
                     request.uri().authority().map(Authority::as_str),
@@ -97,11 +101,11 @@ impl Guard {
                     false => Err((StatusCode::FORBIDDEN, "the host must be a loopback address")),
                 }
             }
-            Self::Token(token) => {
+            Who::Token(token) => {
                 let presented = header(headers, &AUTHORIZATION).and_then(bearer);
                 match presented.map(|presented| token.is(presented.as_bytes())) {
                     Some(true) => Ok(Trusted(true)),
-                    None if PROBES.contains(&request.uri().path()) => Ok(Trusted(false)),
+                    None if self.open.contains(&request.uri().path()) => Ok(Trusted(false)),
                     _ => Err((StatusCode::UNAUTHORIZED, "the token is missing or wrong")),
                 }
             }

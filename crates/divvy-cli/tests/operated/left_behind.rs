@@ -1,0 +1,179 @@
+//! What commands leave behind: nothing of it outlives them, or the process that
+//! runs them.
+
+use std::path::Path;
+
+use divvy_testbed::until;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::client::ask;
+use crate::member::{Member, SOON, command};
+
+/// A command that starts another, writes that one down, and then does this.
+fn exec(directory: &Path, rest: &str) -> String {
+    let log = directory.join("log");
+    format!("sh -c 'sleep 1000 & echo $! >> {}; {rest}'", log.display())
+}
+
+/// All that commands started, and how many of them are alive.
+fn started(directory: &Path) -> (usize, usize) {
+    let text = std::fs::read_to_string(directory.join("log")).unwrap_or_default();
+    let is_alive = |pid: &&str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    let all = text.lines().count();
+    (all, text.lines().filter(is_alive).count())
+}
+
+fn worker(directory: &Path, more: &[&str]) -> Member {
+    let store = directory.join("store.db");
+    let words = format!("worker --store file:{} --preset fast", store.display());
+    Member::start_with(&format!("{words} --partitions demo:2"), more)
+}
+
+#[tokio::test]
+async fn what_commands_have_started_dies_with_a_killed_member() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let mut worker = worker(at, &["--exec", &exec(at, "wait")]);
+    until(SOON, "both run", async || started(at) == (2, 2)).await;
+    worker.signal(Signal::KILL);
+    worker.ended().await;
+    until(SOON, "none runs", async || started(at) == (2, 0)).await;
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_behind_is_gone_before_it_is_started_again() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let mut worker = worker(at, &["--exec", &exec(at, "sleep 0.1")]);
+    until(SOON, "both are started again", async || {
+        let (all, alive) = started(at);
+        assert!(alive <= 2, "{alive} of {all} are alive");
+        all >= 4
+    })
+    .await;
+    worker.signal(Signal::TERM);
+    assert!(worker.ended().await.success(), "{}", worker.told());
+    assert_eq!(started(at).1, 0);
+}
+
+#[tokio::test]
+async fn a_health_command_that_takes_too_long_leaves_nothing_behind() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let store = at.join("store.db");
+    let words = format!("agent --store file:{} --preset fast", store.display());
+    let words = format!("{words} --workloads demo:1 --health-interval 200ms");
+    let health = exec(at, "wait");
+    let mut agent = Member::start_with(&words, &["--exec", "sleep 9", "--health-cmd", &health]);
+    until(SOON, "it is asked several times", async || {
+        let (all, alive) = started(at);
+        assert!(alive <= 1, "{alive} of {all} are alive");
+        all >= 4
+    })
+    .await;
+    agent.signal(Signal::KILL);
+    agent.ended().await;
+    until(SOON, "none runs", async || started(at).1 == 0).await;
+}
+
+#[tokio::test]
+async fn partitions_whose_command_cannot_be_run_are_owned_by_others() {
+    let directory = TempDir::new().unwrap();
+    let store = directory.path().join("store.db");
+    let words = format!("agent --store file:{} --preset fast", store.display());
+    let words = format!("{words} --workloads demo:6 --listen 127.0.0.1:0");
+    let unable = Member::start_with(&words, &["--exec", "/nowhere/at-all {unit}"]);
+    unable.tells("cannot run /nowhere/at-all").await;
+    let able = Member::start_with(&words, &["--exec", "sleep 1000"]);
+    let address = able.ready().await;
+    until(SOON, "the other has all", async || {
+        let owned = ask(address, "GET", "/v1/owned").await.json();
+        owned["partitions"].as_array().unwrap().len() == 6
+    })
+    .await;
+    let metrics = ask(unable.address().await, "GET", "/metrics").await.body;
+    let failures = metrics
+        .lines()
+        .find(|line| line.starts_with("divvy_lease_start_failures_total"));
+    assert!(
+        failures.is_some_and(|line| !line.ends_with(" 0")),
+        "{metrics}"
+    );
+}
+
+#[tokio::test]
+async fn commands_are_started_again_after_the_program_was_replaced() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let (installed, itself) = (at.join("divvy"), assert_cmd::cargo::cargo_bin!("divvy"));
+    if std::fs::hard_link(itself, &installed).is_err() {
+        std::fs::copy(itself, &installed).unwrap();
+    }
+    let store = at.join("store.db");
+    let mut started_by = std::process::Command::new(&installed);
+    started_by
+        .args(["worker", "--preset", "fast", "--partitions", "demo:1"])
+        .arg("--store")
+        .arg(format!("file:{}", store.display()))
+        .args(["--exec", &exec(at, "sleep 0.1")]);
+    let _worker = Member::reading(&mut started_by);
+    until(SOON, "it runs", async || started(at).0 >= 1).await;
+    std::fs::remove_file(&installed).unwrap();
+    let before = started(at).0;
+    until(SOON, "it runs again", async || started(at).0 > before + 1).await;
+}
+
+#[tokio::test]
+async fn signals_for_all_processes_leave_the_sweeper_for_last() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let mut worker = worker(at, &["--exec", &exec(at, "wait")]);
+    until(SOON, "both run", async || started(at) == (2, 2)).await;
+    let sweepers = sweepers_of(worker.id());
+    assert_eq!(sweepers.len(), 1);
+    for pid in &sweepers {
+        for signal in ["-TERM", "-INT", "-HUP"] {
+            let sent = std::process::Command::new("kill")
+                .args([signal, pid])
+                .status();
+            assert!(sent.unwrap().success());
+        }
+    }
+    worker.signal(Signal::KILL);
+    worker.ended().await;
+    until(SOON, "none runs", async || started(at) == (2, 0)).await;
+    until(SOON, "the sweeper has ended", async || {
+        let path = |pid: &String| format!("/proc/{pid}/cmdline");
+        let read = |pid| std::fs::read_to_string(path(pid)).unwrap_or_default();
+        sweepers
+            .iter()
+            .all(|pid| !read(pid).contains("sweep-children"))
+    })
+    .await;
+}
+
+fn sweepers_of(parent: u32) -> Vec<String> {
+    let path = format!("/proc/{parent}/task");
+    let mut found = Vec::new();
+    for task in std::fs::read_dir(path).unwrap().flatten() {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap();
+        found.extend(children.split_whitespace().map(str::to_owned));
+    }
+    found.retain(|pid| {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
+        line.unwrap_or_default().contains("sweep-children")
+    });
+    found
+}
+
+#[test]
+fn the_part_that_becomes_a_command_says_why_it_cannot() {
+    let mut refused = command("run-child --parent 1 -- true");
+    let output = refused.output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(told, "divvy: who started it has ended\n");
+}
