@@ -1,4 +1,4 @@
-//! Real servers and broken networks for tests.
+//! Real servers, broken networks and a real browser for tests.
 //!
 //! A test starts the servers it needs, each on a port of its own, bound to the loopback address and
 //! with a temporary directory, and may pause, kill and restart them. None outlives the value that
@@ -23,8 +23,10 @@
 
 mod announce;
 mod at_once;
+mod browser;
 mod certificates;
 mod connection;
+mod devtools;
 mod nats;
 mod nats_cluster;
 mod nats_operator;
@@ -41,10 +43,12 @@ mod redis_options;
 mod server;
 mod spawner;
 mod switch;
+mod tab;
 mod until;
 
 pub use announce::announce;
 pub use at_once::at_once;
+pub use browser::Browser;
 pub use certificates::{Certificates, Identity};
 pub use nats::NatsServer;
 pub use nats_cluster::NatsCluster;
@@ -58,4 +62,5 @@ pub use redis::RedisServer;
 pub use redis_options::RedisOptions;
 pub use server::Server;
 pub use switch::Switch;
+pub use tab::{Tab, Window};
 pub use until::{until, until_some};

@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
@@ -26,20 +26,31 @@ impl Process {
     /// Starts `program`, its output going to the end of the file `log`.
     pub(crate) fn spawn(program: &Path, arguments: &[String], log: &Path) -> io::Result<Self> {
         let output = OpenOptions::new().create(true).append(true).open(log)?;
-        // One sets the signal of the parent's death, the other leaves a write beyond the largest
-        // file to fail instead of ending its process; then they become the program.
-        let mut command = Command::new(debian("setpriv"));
+        let mut command = mortal(program, arguments);
         command
-            .args(["--pdeathsig", "KILL", "--"])
-            .arg(debian("env"))
-            .arg("--ignore-signal=XFSZ")
-            .arg(program)
-            .args(arguments)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output);
         let child = spawner::spawn(command)?;
         Ok(Self { child })
+    }
+
+    /// Starts `program` for somebody who talks to it: only its errors go to the file `log`.
+    pub(crate) fn spawn_piped(
+        program: &Path,
+        arguments: &[String],
+        log: &Path,
+    ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
+        let errors = OpenOptions::new().create(true).append(true).open(log)?;
+        let mut command = mortal(program, arguments);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors);
+        let mut child = spawner::spawn(command)?;
+        let input = child.stdin.take().expect("it is piped");
+        let output = child.stdout.take().expect("it is piped");
+        Ok((Self { child }, input, output))
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -49,6 +60,18 @@ impl Process {
     /// How it has ended, if it has.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("it is our child")
+    }
+
+    /// Waits until it has ended, but not for longer than this.
+    pub(crate) fn ends_within(&mut self, bound: Duration) -> bool {
+        let deadline = Instant::now() + bound;
+        while self.ended().is_none() {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            thread::sleep(INTERVAL);
+        }
+        true
     }
 
     /// Stops all of its threads; returns when they have.
@@ -96,6 +119,20 @@ impl Process {
     fn id(&self) -> Pid {
         Pid::from_child(&self.child)
     }
+}
+
+/// The command that runs a program which does not outlive its parent.
+fn mortal(program: &Path, arguments: &[String]) -> Command {
+    // One sets the signal of the parent's death, the other leaves a write beyond the largest
+    // file to fail instead of ending its process; then they become the program.
+    let mut command = Command::new(debian("setpriv"));
+    command
+        .args(["--pdeathsig", "KILL", "--"])
+        .arg(debian("env"))
+        .arg("--ignore-signal=XFSZ")
+        .arg(program)
+        .args(arguments);
+    command
 }
 
 impl Drop for Process {

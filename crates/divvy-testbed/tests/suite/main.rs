@@ -1,5 +1,6 @@
 //! The testbed's claims.
 
+mod browser;
 mod cluster;
 mod killed;
 mod nats;
