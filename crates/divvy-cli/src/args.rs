@@ -13,6 +13,7 @@ mod exec;
 mod help;
 mod listen;
 mod placement;
+mod playground;
 mod simulate;
 mod store;
 mod webhook;
@@ -28,6 +29,7 @@ pub(crate) use cluster::{
 pub(crate) use exec::{ChildArgs, ExecArgs};
 pub(crate) use listen::ListenArgs;
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
+pub(crate) use playground::PlaygroundArgs;
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
 pub(crate) use webhook::{WEBHOOK_VARIABLE, WebhookArgs};
@@ -129,6 +131,9 @@ pub(crate) enum Command {
             divvy simulate --mode leader --defects | --figures [OPTIONS]"
     )]
     Simulate(SimulateArgs),
+    /// Open a cluster to break, in the browser
+    #[command(long_about = help::PLAYGROUND, after_long_help = help::PLAYGROUND_EXAMPLES)]
+    Playground(PlaygroundArgs),
     /// Measure stores, on your own servers
     #[command(subcommand, long_about = help::BENCH)]
     Bench(BenchCommand),

@@ -8,6 +8,7 @@ pub(crate) mod key;
 mod live;
 mod picture;
 pub(crate) mod plan;
+pub(crate) mod playground;
 pub(crate) mod simulate;
 pub(crate) mod status;
 pub(crate) mod top;

@@ -9,7 +9,7 @@ mod routes;
 mod token;
 
 pub(crate) use self::listening::Listening;
-pub(crate) use self::token::read_secret;
+pub(crate) use self::token::{read_secret, read_token};
 
 use async_trait::async_trait;
 use serde_json::Value;

@@ -385,6 +385,33 @@ On servers:
   divvy worker --store nats://localhost:4222 --cluster payments --partitions @shards.csv
   divvy worker --store redis://localhost:6379 --config worker.yaml --on-stop return";
 
+pub(super) const PLAYGROUND: &str = "\
+Opens a cluster in the browser, to watch, to break and to understand. It has the machines that run \
+in production, of either mode, in a simulated world: time can run fast, stand still and go on step \
+by step. Kill, pause and cut off workers, break the store, change what there is, and see why every \
+partition is where it is. All invariants are checked after every step.
+
+`divvy playground` opens eight workers with 256 partitions at http://127.0.0.1:7433/ and prints that \
+address. The page is served to this machine only; where --listen can be reached from others, a token is \
+needed. Ctrl-C ends it.
+
+A scenario is a world, what is done to it and when, and a goal in numbers. --headless runs one as \
+fast as it goes, without a page, and exits with 1 where its goal is missed or an invariant broken.
+
+--observe shows a live cluster in place of a world: its workers, partitions and moves as they are, \
+by real time, as divvy status, top and why tell them. Nothing can be changed from that page, and what \
+the store does not tell is left out. A store that goes away is waited for:
+
+  divvy playground --observe --store redis://127.0.0.1:6379 --cluster orders
+  divvy playground --observe --store nats://127.0.0.1:4222 --mode leader
+  divvy playground --observe --store file:./divvy.db --mode lease --interval 2s";
+
+pub(super) const PLAYGROUND_EXAMPLES: &str = "\
+Examples:
+  divvy playground --list
+  divvy playground --scenario half-the-fleet-dies --headless
+  divvy playground --scenario lease-cut-off --headless --json";
+
 pub(super) const SIMULATE: &str = "\
 Runs clusters that do not exist, to find out whether coordination holds. A seed is a world: \
 members (the machine that runs in production) over a store, clocks, links, hooks and a source of \

@@ -21,6 +21,7 @@ fn every_example_works_in_the_order_shown() {
         "plan",
         "explain",
         "simulate",
+        "playground",
         "worker",
         "workload",
         "bench stores",

@@ -11,6 +11,7 @@ mod bench_failover;
 mod explain;
 mod key;
 mod plan;
+mod playground;
 mod simulate;
 
 // What they share: files, the previous assignment, the options of strategies,

@@ -66,7 +66,6 @@ pub(crate) fn on(kinds: &[Kind], scenario: impl AsyncFn(Fleet) + Copy + Send + '
 }
 
 /// Its servers end with it.
-#[expect(dead_code, reason = "they are kept, not asked")]
 enum Server {
     File,
     Redis(RedisServer),
@@ -78,7 +77,7 @@ pub(crate) struct Fleet {
     address: String,
     children: Vec<Child>,
     directory: TempDir,
-    _server: Server,
+    server: Server,
 }
 
 /// What a command printed.
@@ -111,7 +110,7 @@ impl Fleet {
             address,
             children: Vec::new(),
             directory,
-            _server: server,
+            server,
         }
     }
 
@@ -168,6 +167,24 @@ impl Fleet {
         let child = &mut self.children[at];
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    /// Its server ends, as a crash ends it.
+    pub(crate) fn server_ends(&mut self) {
+        match &mut self.server {
+            Server::File => panic!("a file has no server"),
+            Server::Redis(server) => server.kill(),
+            Server::Nats(server) => server.kill(),
+        }
+    }
+
+    /// Its server is there again.
+    pub(crate) async fn server_starts_again(&mut self) {
+        match &mut self.server {
+            Server::File => panic!("a file has no server"),
+            Server::Redis(server) => server.start_again().await,
+            Server::Nats(server) => server.start_again().await,
+        }
     }
 
     pub(crate) fn divvy(&self) -> Command {

@@ -2,6 +2,7 @@
 //! clusters of processes in both modes.
 
 mod fleet;
+mod observed;
 mod screen;
 
 use serde_json::Value;

@@ -106,7 +106,9 @@ pub(super) fn write_failure(
         for line in &failure.tail {
             writeln!(out, "  {line}")?;
         }
-        writeln!(out, "to see all of it:\n  {}", failure.trial.command())
+        let trial = &failure.trial;
+        writeln!(out, "to see all of it:\n  {}", trial.command())?;
+        writeln!(out, "to watch it:\n  {}", trial.replay_command())
     };
     write().map_err(Failure::output)
 }

@@ -1,0 +1,90 @@
+//! What may be typed after `divvy playground`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum as _;
+use divvy::store::StoreUrl;
+use divvy::{Invalid, StrategyName};
+
+use super::Mode;
+use super::listen::address;
+use super::store::{StoreArgs, span, typed_store};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlaygroundArgs {
+    /// Serve the page there; port 0 picks one, which is told
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, default_value = "127.0.0.1:7433")]
+    pub(crate) listen: SocketAddr,
+    /// A file with the token that clients have to send, where others than this machine can reach it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) listen_token_file: Option<PathBuf>,
+    /// Only look at the live cluster in a store: nothing of it can be changed from the page
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["workers", "partitions", "preset", "strategy", "overlap", "seed"])]
+    #[arg(conflicts_with_all = ["scenario", "replay", "headless", "list", "json"])]
+    pub(crate) observe: bool,
+    /// The store of the cluster that is looked at [default: that of DIVVY_STORE]
+    #[arg(long, value_name = "URL", value_parser = typed_store, requires = "observe")]
+    pub(crate) store: Option<StoreUrl>,
+    /// Time between two looks at a live cluster
+    #[arg(long, value_name = "SPAN", default_value = "500ms", value_parser = span, requires = "observe")]
+    pub(crate) interval: Duration,
+    /// Which kind of coordination [default: leader; with --observe, the one that is found]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    /// How many workers there are at first, 1 to 500 [default: 8]
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<usize>,
+    /// How many partitions there are at first, 1 to 20000 [default: 256]
+    #[arg(long, value_name = "N")]
+    pub(crate) partitions: Option<usize>,
+    /// Timings: fast or default; calm in leader mode, rendezgo in lease mode [default: fast]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+    /// Who places partitions in leader mode [default: balanced]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<StrategyName>,
+    /// Let workers that cannot reach the store go on beside those that take over, in leader mode
+    #[arg(long)]
+    pub(crate) overlap: bool,
+    /// Where chance comes from [default: 7, or that of the scenario]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Start this scenario: the name of one that is built in, or a YAML file
+    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(conflicts_with_all = ["mode", "workers", "partitions", "preset", "strategy", "overlap"])]
+    pub(crate) scenario: Option<String>,
+    /// Watch a seed of divvy simulate run its course, such as leader:4711
+    #[arg(long, value_name = "MODE:SEED", value_parser = replayed)]
+    #[arg(conflicts_with_all = ["mode", "workers", "partitions", "preset", "strategy", "overlap"])]
+    #[arg(conflicts_with_all = ["scenario", "headless", "seed"])]
+    pub(crate) replay: Option<(Mode, u64)>,
+    /// Leave these faults out of the replayed world, by their number in the trace
+    #[arg(long, value_name = "N,...", requires = "replay", value_delimiter = ',')]
+    pub(crate) without: Vec<usize>,
+    /// Plant this mistake into every member of the replayed world
+    #[arg(long, value_name = "NAME", requires = "replay")]
+    pub(crate) defect: Option<String>,
+    /// Run the scenario as fast as it goes, without a page; the exit code is 1 if its goal is missed
+    #[arg(long, requires = "scenario")]
+    pub(crate) headless: bool,
+    /// Show the scenarios that are built in
+    #[arg(long, conflicts_with_all = ["scenario", "headless"])]
+    pub(crate) list: bool,
+    /// Print JSON, with --headless or --list
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) reach: StoreArgs,
+}
+
+fn replayed(text: &str) -> Result<(Mode, u64), Invalid> {
+    let read = || {
+        let (mode, seed) = text.split_once(':')?;
+        Some((Mode::from_str(mode, false).ok()?, seed.parse().ok()?))
+    };
+    let rule = "must be a mode and a seed, such as leader:4711";
+    read().ok_or_else(|| Invalid::new("replay", text, rule))
+}

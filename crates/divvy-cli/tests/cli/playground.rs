@@ -1,0 +1,148 @@
+//! `divvy playground`: scenarios without a page, and the page until a signal.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::scratch::{Scratch, divvy};
+
+const IMPOSSIBLE: &str = "
+name: impossible
+title: Impossible
+about: A worker dies, and nothing may be without an owner.
+lasts_ms: 10000
+steps:
+  - {at_ms: 5000, do: kill, worker: 3}
+goal:
+  says: nothing is ever without an owner
+  numbers:
+    most_unowned: {at_most: 0}
+";
+
+#[test]
+fn a_built_in_scenario_reaches_its_goal_without_a_page() {
+    let line = "playground --scenario half-the-fleet-dies --headless --json";
+    let outcome = divvy(line).json();
+    assert_eq!(outcome["scenario"], "half-the-fleet-dies");
+    assert_eq!(outcome["passed"], true);
+    assert_eq!(outcome["violations"], 0);
+    assert_eq!(outcome["seed"], 7);
+    assert!(outcome["lasted_ms"].is_u64() && outcome["goal"].is_string());
+    for number in outcome["numbers"].as_array().expect("numbers") {
+        assert_eq!(number["met"], true, "{number}");
+        assert!(number["measured"].is_number() && number["bound"].is_number());
+    }
+    assert_eq!(
+        divvy(line).json(),
+        outcome,
+        "the same seed, the same outcome"
+    );
+    let table = divvy("playground --scenario half-the-fleet-dies --headless").done();
+    assert!(table.contains("longest_unowned_ms"), "{table}");
+    assert!(table.ends_with("invariants broken: 0\n"), "{table}");
+}
+
+#[test]
+fn a_scenario_from_a_file_that_misses_its_goal_exits_with_1() {
+    let scratch = Scratch::new();
+    scratch.file("impossible.yaml", IMPOSSIBLE);
+    let run = scratch.run("playground --scenario impossible.yaml --headless --json".split(' '));
+    assert_eq!(run.code, 1);
+    assert_eq!(
+        run.stderr,
+        "divvy: impossible missed its goal: most_unowned\n"
+    );
+    assert!(run.stdout.contains("\"passed\": false"), "{}", run.stdout);
+}
+
+#[test]
+fn scenarios_are_listed() {
+    let list = divvy("playground --list --json").json();
+    let scenarios = list["scenarios"].as_array().expect("a list");
+    assert!(scenarios.len() >= 20);
+    let table = divvy("playground --list").done();
+    for scenario in scenarios {
+        assert!(table.contains(scenario["name"].as_str().expect("a name")));
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_opened() {
+    divvy("playground --workers 501").refused(2, "workers '501': must be in 1..=500");
+    divvy("playground --partitions 0").refused(2, "partitions '0': must be in 1..=20000");
+    divvy("playground --preset hasty").refused(2, "preset 'hasty': must be one of fast,");
+    divvy("playground --mode lease --strategy zoned").refused(2, "strategy 'zoned'");
+    divvy("playground --json").refused(2, "--json goes with");
+    divvy("playground --cluster orders").refused(2, "--cluster goes with --observe");
+    divvy("playground --observe --store memory").refused(2, "store 'memory': lives and ends");
+    divvy("playground --scenario nope --headless").refused(2, "scenario 'nope': is neither");
+    divvy("playground --listen 0.0.0.0:0").refused(2, "listen '0.0.0.0:0': can be reached");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address");
+    let run = divvy(&format!("playground --listen {address}"));
+    run.refused(
+        1,
+        &format!("--listen {address}: Address already in use: give another port"),
+    );
+    let scratch = Scratch::new();
+    scratch.file("bad.yaml", "name: bad\n");
+    let run = scratch.run(["playground", "--scenario", "bad.yaml", "--headless"]);
+    run.refused(1, "bad.yaml: title 'nothing': must be given");
+}
+
+/// A playground that runs, until it is dropped.
+struct Opened {
+    child: Child,
+    address: String,
+}
+
+impl Opened {
+    fn new(scratch: &Scratch, args: &[&str]) -> Self {
+        let mut command = scratch.command();
+        command.args(["playground", "--listen", "127.0.0.1:0"]);
+        let child = command.args(args).stdout(Stdio::piped()).spawn();
+        let mut child = child.expect("it starts");
+        let stdout = child.stdout.take().expect("it is piped");
+        let mut line = String::new();
+        let read = BufReader::new(stdout).read_line(&mut line);
+        read.expect("it says where it is");
+        let address = line.split("http://").nth(1).expect("an address");
+        let address = address.split('/').next().expect("an address").to_owned();
+        Self { child, address }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).expect("it listens");
+        let host = &self.address;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn the_page_is_there_at_once_and_signals_end_it_cleanly() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let scratch = Scratch::new();
+        let mut opened = Opened::new(&scratch, &["--workers", "3", "--mode", "lease"]);
+        assert!(opened.get("/").starts_with("HTTP/1.1 200"));
+        let snapshot = opened.get("/api/v1/snapshot");
+        assert!(snapshot.contains("\"mode\":\"lease\""), "{snapshot}");
+        let pid = i32::try_from(opened.child.id()).expect("a process id");
+        let pid = Pid::from_raw(pid).expect("a process id");
+        kill_process(pid, signal).expect("it is there");
+        let status = opened.child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(0), "{signal:?}");
+    }
+}

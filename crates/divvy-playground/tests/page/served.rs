@@ -1,0 +1,61 @@
+//! A playground's server that can be stopped and started again.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use divvy_playground::{Playground, Setup, listen};
+use tokio::runtime::{Builder, Runtime};
+
+/// A server on a port of its own. All of its connections end with it.
+#[derive(Debug)]
+pub(crate) struct Served {
+    setup: Setup,
+    address: SocketAddr,
+    running: Option<Runtime>,
+}
+
+impl Served {
+    pub(crate) fn start(setup: Setup) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut served = Self {
+            setup,
+            address,
+            running: None,
+        };
+        served.serve(listener);
+        served
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    pub(crate) fn stop(&mut self) {
+        if let Some(runtime) = self.running.take() {
+            runtime.shutdown_background();
+        }
+    }
+
+    /// On the same port, with a world of its own.
+    pub(crate) fn start_again(&mut self) {
+        self.serve(TcpListener::bind(self.address).unwrap());
+    }
+
+    fn serve(&mut self, listener: TcpListener) {
+        listener.set_nonblocking(true).unwrap();
+        let playground = Playground::open(self.setup.clone(), None).unwrap();
+        let mut runtime = Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+        runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            listen(listener, playground, None).await;
+        });
+        self.running = Some(runtime);
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

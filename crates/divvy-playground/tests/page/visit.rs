@@ -1,0 +1,75 @@
+//! Somebody who has the page open.
+
+use std::path::Path;
+use std::time::Duration;
+
+use divvy_testbed::{Browser, Tab, Window};
+use serde_json::Value;
+
+use crate::served::Served;
+
+/// Generous, because a browser on a busy machine is slow; nothing waits longer than it must.
+const SOON: Duration = Duration::from_secs(60);
+
+/// A browser with the page.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    tab: Tab,
+    _browser: Browser,
+}
+
+impl Visit {
+    pub(crate) async fn to(server: &Served, window: Window) -> Self {
+        let browser = Browser::start().await;
+        let tab = browser.open(&server.url(), window).await;
+        Self {
+            tab,
+            _browser: browser,
+        }
+    }
+
+    /// Waits until so many workers are there, and everything is where it should be.
+    pub(crate) async fn settles(&self, workers: &str) {
+        let count = "document.querySelector('#workers-count').textContent";
+        self.until(&format!("{count} === '{workers}'")).await;
+        self.until("document.querySelector('#strip .state.good')")
+            .await;
+    }
+
+    pub(crate) async fn until(&self, expression: &str) {
+        self.tab.until(SOON, expression).await;
+    }
+
+    pub(crate) async fn run(&self, expression: &str) -> Value {
+        self.tab.run(expression).await
+    }
+
+    pub(crate) async fn click(&self, selector: &str) {
+        self.tab.click(selector).await;
+    }
+
+    pub(crate) async fn press(&self, key: &str) {
+        self.tab.press(key).await;
+    }
+
+    pub(crate) async fn see(&self, window: Window) {
+        self.tab.see(window).await;
+    }
+
+    /// Keeps a picture under this name.
+    pub(crate) async fn picture(&self, name: &str) {
+        // What is drawn on canvases is there after the next frame.
+        let frames = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))";
+        self.run(frames).await;
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/playground");
+        self.tab.picture(&root.join(format!("{name}.png"))).await;
+    }
+
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        self.tab.complaints()
+    }
+
+    pub(crate) fn has_no_complaints(&self) {
+        assert_eq!(self.complaints(), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,562 @@
+//! The interface: every action and every refusal, who may ask, and that nothing
+//! which is sent to it breaks it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use divvy_http::Token;
+use divvy_playground::{Playground, Setup, listen};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+/// Longest that a test waits for something.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Bed {
+    address: SocketAddr,
+    runtime: Option<Runtime>,
+}
+
+impl Bed {
+    fn new(token: Option<&str>) -> Self {
+        let setup = Setup {
+            workers: 4,
+            partitions: 32,
+            ..Setup::default()
+        };
+        let runtime = Runtime::new().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let playground = Playground::open(setup, None).unwrap();
+        let token = token.map(|token| Token::new(token.as_bytes()).unwrap());
+        runtime.spawn(listen(listener, playground, token));
+        Self {
+            address,
+            runtime: Some(runtime),
+        }
+    }
+
+    /// Sends a request as it is; gives the status, the head and the body.
+    fn raw(&self, request: &[u8]) -> (u16, String, String) {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // A server that refuses early need not read all of it.
+        let _ = stream.write_all(request);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+        (status.unwrap_or(0), head.to_lowercase(), body.to_owned())
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
+        let host = match headers.contains("Host:") {
+            true => String::new(),
+            false => format!("Host: {}\r\n", self.address),
+        };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.raw(request.as_bytes())
+    }
+
+    fn get(&self, path: &str) -> (u16, Value) {
+        let (status, _, body) = self.ask("GET", path, "", "");
+        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    fn post(&self, path: &str, body: &str) -> (u16, Value) {
+        let headers = "Content-Type: application/json\r\n";
+        let (status, _, body) = self.ask("POST", path, headers, body);
+        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    fn act(&self, action: &Value) -> (u16, Value) {
+        self.post("/api/v1/actions", &action.to_string())
+    }
+
+    /// Does something that must be possible.
+    fn done(&self, action: Value) -> Value {
+        let (status, answer) = self.act(&action);
+        assert_eq!(status, 200, "{action}: {answer}");
+        assert!(answer["done"].is_string(), "{answer}");
+        answer
+    }
+
+    fn snapshot(&self) -> Value {
+        let (status, snapshot) = self.get("/api/v1/snapshot");
+        assert_eq!(status, 200);
+        snapshot
+    }
+
+    /// Lets simulated time pass until it holds.
+    fn until(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..300 {
+            let snapshot = self.snapshot();
+            if holds(&snapshot) {
+                return snapshot;
+            }
+            self.done(json!({"action": "step", "ms": 200}));
+        }
+        panic!("not within a minute of the world: {what}");
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn is_converged(snapshot: &Value) -> bool {
+    snapshot["summary"]["converged"] == true
+}
+
+#[test]
+fn every_action_that_is_named_can_be_done() {
+    let bed = Bed::new(None);
+    bed.done(json!({"action": "hold"}));
+    bed.until("all is well", is_converged);
+    let answer = bed.done(json!({"action": "add", "weight": 2, "zone": "b", "name": "extra"}));
+    assert_eq!(answer["worker"], 4);
+    bed.until("the fifth has a share", |snapshot| {
+        snapshot["workers"][4]["owned"].as_u64() > Some(5) && is_converged(snapshot)
+    });
+    let plain = [
+        json!({"action": "pause", "worker": 0}),
+        json!({"action": "resume", "worker": 0}),
+        json!({"action": "isolate", "worker": 1, "how": "outward"}),
+        json!({"action": "reconnect", "worker": 1}),
+        json!({"action": "slow", "worker": 1, "on": true}),
+        json!({"action": "slow", "worker": 1, "on": false}),
+        json!({"action": "broken", "worker": 1, "on": true}),
+        json!({"action": "broken", "worker": 1, "on": false}),
+        json!({"action": "unhealthy", "worker": 1, "on": true}),
+        json!({"action": "unhealthy", "worker": 1, "on": false}),
+        json!({"action": "cordon", "worker": 2}),
+        json!({"action": "uncordon", "worker": 2}),
+        json!({"action": "drain", "worker": 2}),
+        json!({"action": "uncordon", "worker": 2}),
+        json!({"action": "weight", "worker": 2, "weight": 0.5}),
+        json!({"action": "zone", "worker": 2, "zone": "z"}),
+        json!({"action": "zone", "worker": 2, "zone": null}),
+        json!({"action": "pin", "partition": "orders:3", "worker": 1}),
+        json!({"action": "unpin", "partition": "orders:3"}),
+        json!({"action": "partitions", "count": 40}),
+        json!({"action": "partition_weight", "partition": "orders:3", "weight": 2.5}),
+        json!({"action": "store", "state": "slow"}),
+        json!({"action": "store", "state": "up"}),
+        json!({"action": "refresh"}),
+        json!({"action": "speed", "speed": 10}),
+        json!({"action": "run"}),
+        json!({"action": "hold"}),
+        json!({"action": "step", "ms": 100}),
+        json!({"action": "kill", "worker": 3}),
+        json!({"action": "restart", "worker": 3}),
+        json!({"action": "stop", "worker": 3, "return_within_ms": 500}),
+        json!({"action": "amnesia", "announced": false}),
+        json!({"action": "amnesia"}),
+        json!({"action": "settings", "strategy": "zoned", "exclusive": false}),
+        json!({"action": "settings", "preset": "default"}),
+        json!({"action": "mode", "mode": "lease"}),
+        json!({"action": "reset", "mode": "leader", "workers": 3, "partitions": 9, "seed": 5}),
+    ];
+    let mut named: Vec<String> = vec!["add".into()];
+    for action in plain {
+        named.push(action["action"].as_str().unwrap().to_owned());
+        bed.done(action);
+    }
+    let snapshot = bed.until("the new world is well", is_converged);
+    for name in snapshot["actions"].as_array().unwrap() {
+        let name = name.as_str().unwrap();
+        assert!(
+            named.iter().any(|known| known == name),
+            "{name} is not tried"
+        );
+    }
+    assert_eq!(snapshot["partitions"]["names"].as_array().unwrap().len(), 9);
+    assert_eq!(snapshot["settings"]["seed"], 5);
+}
+
+#[test]
+fn what_is_not_asked_for_properly_is_refused_with_what_is_wrong() {
+    let bed = Bed::new(None);
+    bed.done(json!({"action": "hold"}));
+    let bad = [
+        (json!({}), "action"),
+        (json!([]), "body"),
+        (json!({"action": "explode"}), "explode"),
+        (json!({"action": 7}), "action"),
+        (json!({"action": "kill"}), "worker"),
+        (json!({"action": "kill", "worker": -1}), "worker"),
+        (json!({"action": "kill", "worker": 1.5}), "worker"),
+        (
+            json!({"action": "kill", "worker": 1, "colour": "blue"}),
+            "colour",
+        ),
+        (json!({"action": "add", "count": 0}), "count"),
+        (json!({"action": "add", "count": 201}), "1..=200"),
+        (json!({"action": "add", "name": "a b"}), "name"),
+        (json!({"action": "add", "name": "a", "count": 2}), "count"),
+        (
+            json!({"action": "weight", "worker": 1, "weight": 1001}),
+            "1000",
+        ),
+        (
+            json!({"action": "weight", "worker": 1, "weight": 1e-9}),
+            "weight",
+        ),
+        (
+            json!({"action": "isolate", "worker": 1, "how": "sideways"}),
+            "sideways",
+        ),
+        (json!({"action": "store", "state": "gone"}), "gone"),
+        (json!({"action": "partitions", "count": 20001}), "20000"),
+        (json!({"action": "speed", "speed": 0.01}), "speed"),
+        (json!({"action": "speed", "speed": 101}), "100"),
+        (json!({"action": "step", "ms": 60001}), "60000"),
+        (json!({"action": "settings"}), "preset"),
+        (json!({"action": "settings", "strategy": "best"}), "best"),
+        (json!({"action": "settings", "workers": 3}), "reset"),
+        (json!({"action": "reset", "workers": 501}), "500"),
+        (
+            json!({"action": "reset", "mode": "lease", "exclusive": false}),
+            "exclusive",
+        ),
+        (json!({"action": "mode", "mode": "chaos"}), "chaos"),
+    ];
+    for (action, named) in bad {
+        let (status, answer) = bed.act(&action);
+        let error = answer["error"].as_str().unwrap_or("");
+        assert_eq!(status, 400, "{action}: {answer}");
+        assert!(error.contains(named), "{action}: {error}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_as_things_are_is_refused() {
+    let bed = Bed::new(None);
+    bed.done(json!({"action": "hold"}));
+    for (action, code) in [
+        (json!({"action": "kill", "worker": 77}), 404),
+        (json!({"action": "unpin", "partition": "orders:99"}), 404),
+        (
+            json!({"action": "pin", "partition": "nonsense", "worker": 0}),
+            404,
+        ),
+        (json!({"action": "restart", "worker": 0}), 409),
+        (json!({"action": "resume", "worker": 0}), 409),
+        (json!({"action": "reconnect", "worker": 0}), 409),
+        (json!({"action": "uncordon", "worker": 0}), 409),
+        (json!({"action": "unpin", "partition": "orders:1"}), 409),
+        (json!({"action": "add", "name": "host-1"}), 409),
+    ] {
+        bed.done(json!({"action": "step", "ms": 1000}));
+        let (status, answer) = bed.act(&action);
+        assert_eq!(status, code, "{action}: {answer}");
+        assert!(answer["error"].is_string(), "{answer}");
+    }
+    bed.done(json!({"action": "mode", "mode": "lease"}));
+    let (status, _) = bed.act(&json!({"action": "zone", "worker": 0, "zone": "a"}));
+    assert_eq!(status, 409, "lease mode knows no zones");
+}
+
+#[test]
+fn paths_methods_and_bodies_that_cannot_be_are_refused() {
+    let bed = Bed::new(None);
+    for (path, code) in [
+        ("/nope", 404),
+        ("/api/v1/nope", 404),
+        ("/api/v2/snapshot", 404),
+        ("/api/v1/workers/99", 404),
+        ("/api/v1/workers/first", 400),
+        ("/api/v1/workers/99/what-if", 404),
+        ("/api/v1/partitions/orders:999", 404),
+        ("/api/v1/partitions/%ff", 400),
+        ("/api/v1/events?after=x", 400),
+        ("/api/v1/events?before=1", 400),
+        ("/api/v1/timeline?limit=-1", 400),
+        ("/api/v1/timeline?format=xml", 400),
+        ("/api/v1/actions", 405),
+    ] {
+        let (status, answer) = bed.get(path);
+        assert_eq!(status, code, "{path}: {answer}");
+        assert!(answer["error"].is_string(), "{path}: {answer}");
+    }
+    let (status, _, _) = bed.ask("DELETE", "/api/v1/snapshot", "", "");
+    assert_eq!(status, 405);
+    let (status, _, _) = bed.ask("POST", "/api/v1/actions", "", "{\"action\":\"run\"}");
+    assert_eq!(status, 415, "a form of a page cannot say that it is JSON");
+    let (status, _) = bed.post("/api/v1/actions", "{");
+    assert_eq!(status, 400);
+    let large = format!("{{\"action\":\"{}\"}}", "x".repeat(65 * 1024));
+    let (status, _) = bed.post("/api/v1/actions", &large);
+    assert_eq!(status, 413);
+    let large = json!({"yaml": "#".repeat(257 * 1024)}).to_string();
+    let (status, _) = bed.post("/api/v1/scenarios", &large);
+    assert_eq!(status, 413);
+    let (status, answer) = bed.post("/api/v1/scenarios", &json!({"yaml": "name: 1"}).to_string());
+    assert_eq!((status, answer["error"].is_string()), (400, true));
+    let (status, _) = bed.post("/api/v1/scenarios/nope/start", "{}");
+    assert_eq!(status, 404);
+    let (status, _) = bed.post("/api/v1/scenarios/scale-out/start", "{\"x\":1}");
+    assert_eq!(status, 400);
+}
+
+#[test]
+fn other_hosts_and_pages_of_other_sites_are_refused() {
+    let bed = Bed::new(None);
+    for host in ["evil.example", "127.0.0.1.evil.example", ""] {
+        let headers = format!("Host: {host}\r\n");
+        let (status, _, _) = bed.ask("GET", "/api/v1/snapshot", &headers, "");
+        assert!(matches!(status, 400 | 403), "{host}: {status}");
+    }
+    let (status, _, _) = bed.ask("GET", "/", "Host: localhost\r\n", "");
+    assert_eq!(status, 200);
+    let body = "{\"action\":\"run\"}";
+    let own = format!("http://{}", bed.address);
+    for (origin, code) in [
+        (own.as_str(), 200),
+        ("http://evil.example", 403),
+        ("null", 403),
+    ] {
+        let headers = format!("Content-Type: application/json\r\nOrigin: {origin}\r\n");
+        let (status, _, _) = bed.ask("POST", "/api/v1/actions", &headers, body);
+        assert_eq!(status, code, "{origin}");
+    }
+}
+
+#[test]
+fn where_there_is_a_token_nothing_but_the_page_is_had_without_it() {
+    let bed = Bed::new(Some("canary-canary-canary"));
+    let (status, head, _) = bed.ask("GET", "/", "", "");
+    assert_eq!(status, 200);
+    assert!(
+        head.contains("content-security-policy: default-src 'self'"),
+        "{head}"
+    );
+    for path in ["/api/v1/snapshot", "/api/v1/events", "/api/v1/trace"] {
+        let (status, head, body) = bed.ask("GET", path, "", "");
+        assert_eq!(status, 401, "{path}");
+        assert!(head.contains("www-authenticate: bearer"));
+        assert!(!body.contains("canary"));
+    }
+    let wrong = "Authorization: Bearer canary-canary-canarx\r\n";
+    assert_eq!(bed.ask("GET", "/api/v1/snapshot", wrong, "").0, 401);
+    let right = "Authorization: Bearer canary-canary-canary\r\n";
+    assert_eq!(bed.ask("GET", "/api/v1/snapshot", right, "").0, 200);
+}
+
+#[test]
+fn partitions_and_workers_are_explained_and_the_timeline_told() {
+    let bed = Bed::new(None);
+    bed.done(json!({"action": "hold"}));
+    bed.until("all is well", is_converged);
+    let (_, partition) = bed.get("/api/v1/partitions/orders:5");
+    let owner = partition["owner"].as_u64().unwrap();
+    assert_eq!(partition["ranking"].as_array().unwrap().len(), 4);
+    assert_eq!(partition["owners"][0]["worker"], owner);
+    assert!(
+        partition["why"]
+            .as_str()
+            .unwrap()
+            .contains("has it and should")
+    );
+    let (_, worker) = bed.get(&format!("/api/v1/workers/{owner}"));
+    assert!(
+        worker["partitions"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("orders:5"))
+    );
+    assert_eq!(worker["number"], owner);
+    let (status, plan) = bed.get(&format!("/api/v1/workers/{owner}/what-if"));
+    assert_eq!((status, plan["moves"].as_array().unwrap().len()), (200, 8));
+    bed.done(json!({"action": "kill", "worker": owner}));
+    bed.until("others have it", |snapshot| {
+        snapshot["partitions"]["owners"][5] != owner
+    });
+    bed.until("all is well again", is_converged);
+    let (_, partition) = bed.get("/api/v1/partitions/orders:5");
+    assert_eq!(partition["owners"][1]["cause"], "lost");
+    assert!(partition["owners"][0]["until_ms"].is_u64());
+    let (_, timeline) = bed.get("/api/v1/timeline");
+    let events = timeline["events"].as_array().unwrap();
+    for kind in ["note", "leader", "started", "killed", "moved"] {
+        assert!(events.iter().any(|event| event["kind"] == kind), "{kind}");
+    }
+    let last = events.last().unwrap()["number"].as_u64().unwrap();
+    let (_, rest) = bed.get(&format!("/api/v1/timeline?after={}&limit=2", last - 5));
+    assert_eq!(rest["events"].as_array().unwrap().len(), 2);
+    let (_, head, csv) = bed.ask("GET", "/api/v1/timeline?format=csv", "", "");
+    assert!(head.contains("text/csv") && csv.starts_with("number,at_ms,kind"));
+    let (_, _, lines) = bed.ask("GET", "/api/v1/timeline?format=jsonl", "", "");
+    assert!(lines.contains("\"kind\":\"moved\""));
+    let (status, _, trace) = bed.ask("GET", "/api/v1/trace", "", "");
+    assert_eq!(status, 200);
+    assert!(
+        trace.contains("m0 starts"),
+        "{}",
+        &trace[..200.min(trace.len())]
+    );
+}
+
+#[test]
+fn followers_are_told_and_told_to_load_a_new_world() {
+    let bed = Bed::new(None);
+    let sequence = bed.snapshot()["sequence"].as_u64().unwrap();
+    let stream = TcpStream::connect(bed.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!(
+        "GET /api/v1/events?after={sequence} HTTP/1.1\r\nHost: {}\r\n\r\n",
+        bed.address
+    );
+    (&stream).write_all(request.as_bytes()).unwrap();
+    let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
+    let mut data_of = |event: &str| {
+        lines
+            .find(|line| *line == format!("event: {event}"))
+            .unwrap();
+        lines
+            .find_map(|line| line.strip_prefix("data: ").map(str::to_owned))
+            .unwrap()
+    };
+    let delta: Value = serde_json::from_str(&data_of("delta")).unwrap();
+    assert_eq!(delta["sequence"].as_u64(), Some(sequence + 1));
+    bed.done(json!({"action": "reset"}));
+    let reload: Value = serde_json::from_str(&data_of("reload")).unwrap();
+    assert_eq!(reload["why"], "another world begins");
+    let delta: Value = serde_json::from_str(&data_of("delta")).unwrap();
+    assert!(delta["sequence"].as_u64() > Some(sequence));
+    // Numbers of another server are not known here.
+    let stream = TcpStream::connect(bed.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!(
+        "GET /api/v1/events HTTP/1.1\r\nHost: {}\r\nLast-Event-ID: 5\r\n\r\n",
+        bed.address
+    );
+    (&stream).write_all(request.as_bytes()).unwrap();
+    let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line == "event: reload"));
+}
+
+#[test]
+fn scenarios_are_listed_started_and_taken_from_whoever_writes_one() {
+    let bed = Bed::new(None);
+    let (_, list) = bed.get("/api/v1/scenarios");
+    assert!(list["scenarios"].as_array().unwrap().len() >= 20);
+    let (status, _) = bed.post("/api/v1/scenarios/scale-out/start", "{}");
+    assert_eq!(status, 200);
+    bed.done(json!({"action": "step", "ms": 15_100}));
+    let state = bed.snapshot()["scenario"].clone();
+    assert_eq!(
+        (&state["name"], &state["state"]),
+        (&json!("scale-out"), &json!("passed"))
+    );
+    let yaml = "name: mine\ntitle: Mine\nabout: Nothing happens.\nlasts_ms: 6000\n\
+                goal: {says: all is owned, numbers: {unowned: {at_most: 0}}}\n";
+    let (status, answer) = bed.post("/api/v1/scenarios", &json!({"yaml": yaml}).to_string());
+    assert_eq!(status, 200, "{answer}");
+    bed.done(json!({"action": "step", "ms": 6_100}));
+    assert_eq!(bed.snapshot()["scenario"]["state"], "passed");
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,12}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(".{0,8}", inner, 0..4)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Actions with a name that is known, and fields that may be anything.
+fn nearly_actions() -> impl Strategy<Value = Value> {
+    let name = prop::sample::select(divvy_playground::Action::names(divvy_sim::Mode::Leader));
+    let field = prop::sample::select(vec![
+        "worker",
+        "count",
+        "weight",
+        "zone",
+        "name",
+        "how",
+        "on",
+        "partition",
+        "state",
+        "ms",
+        "speed",
+        "mode",
+        "preset",
+        "strategy",
+        "exclusive",
+        "seed",
+        "announced",
+        "workers",
+    ]);
+    let small = prop_oneof![
+        any_json(),
+        (0..6_i64).prop_map(Value::from),
+        Just(json!("orders:1")),
+        Just(json!("full")),
+        Just(json!(true)),
+    ];
+    (name, prop::collection::btree_map(field, small, 0..4)).prop_map(|(name, fields)| {
+        let mut map: serde_json::Map<String, Value> = fields
+            .into_iter()
+            .map(|(field, value)| (field.to_owned(), value))
+            .collect();
+        map.insert("action".to_owned(), name.into());
+        Value::Object(map)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn no_body_breaks_the_server(
+        bodies in prop::collection::vec(prop_oneof![any_json(), nearly_actions()], 40),
+        garbage in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let bed = Bed::new(None);
+        bed.done(json!({"action": "hold"}));
+        for body in bodies {
+            let is_step = body["action"] == "step";
+            if is_step {
+                continue;
+            }
+            let (status, answer) = bed.act(&body);
+            prop_assert!(matches!(status, 200 | 400 | 404 | 409), "{status}: {body}");
+            prop_assert!(answer["done"].is_string() || answer["error"].is_string());
+        }
+        let mut request = format!(
+            "POST /api/v1/actions HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Connection: close\r\nContent-Length: {}\r\n\r\n",
+            bed.address,
+            garbage.len()
+        )
+        .into_bytes();
+        request.extend(&garbage);
+        let (status, _, _) = bed.raw(&request);
+        prop_assert_eq!(status, 400);
+        bed.raw(&garbage);
+        let violations = bed.snapshot()["invariants"]["violations"].clone();
+        prop_assert_eq!(violations, json!([]));
+    }
+}
