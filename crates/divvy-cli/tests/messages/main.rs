@@ -24,7 +24,8 @@ fn bench(server: &NatsServer, more: &[&str]) -> Command {
 
 fn figures(output: &Output) -> Value {
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}{:?}", output.stdout);
+    let figures = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{told}{figures}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -88,8 +89,9 @@ async fn every_message_counts_once(retention: &str) {
             "400",
             "--workers",
             "3",
+            // To be kept on a busy machine.
             "--lease",
-            "2s",
+            "4s",
             "--faults",
             "--rounds",
             "1",

@@ -56,7 +56,6 @@ pub(super) async fn run(
         if let Some(command) = restart {
             restarted(ledger, command).await?;
             happened.restarts += 1;
-            caught_up(ledger).await?;
         }
     }
     Ok(happened)
@@ -75,19 +74,22 @@ pub(super) async fn caught_up(ledger: &SharedLedger) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Restarts the server. That is over when messages are handled again: until
+/// workers are connected, what they acknowledge may get lost.
 async fn restarted(ledger: &SharedLedger, command: &str) -> anyhow::Result<()> {
     let from = divvy::manager::now();
     let status = Command::new("sh").args(["-c", command]).status().await;
     let status = status.context("cannot run the command that restarts the server")?;
+    if !status.success() {
+        return Err(anyhow!(
+            "the command that restarts the server failed: {status}"
+        ));
+    }
+    caught_up(ledger).await?;
     lock(ledger).happened(Fault {
         worker: None,
         from,
         to: divvy::manager::now(),
     });
-    match status.success() {
-        true => Ok(()),
-        false => Err(anyhow!(
-            "the command that restarts the server failed: {status}"
-        )),
-    }
+    Ok(())
 }
