@@ -19,6 +19,8 @@ pub(crate) struct Signals {
     hangup: Signal,
     /// The terminal that this was started in.
     terminal: Option<OwnedFd>,
+    /// One came while only an end was waited for.
+    is_reload_due: bool,
 }
 
 impl Signals {
@@ -33,10 +35,18 @@ impl Signals {
             terminal: terminal
                 .map(|found| found.try_clone_to_owned())
                 .transpose()?,
+            is_reload_due: false,
         })
     }
 
     pub(crate) async fn next(&mut self) -> Heard {
+        match std::mem::take(&mut self.is_reload_due) {
+            true => Heard::Reload,
+            false => self.heard().await,
+        }
+    }
+
+    async fn heard(&mut self) -> Heard {
         tokio::select! {
             _ = self.term.recv() => Heard::End,
             _ = self.interrupt.recv() => Heard::End,
@@ -47,9 +57,11 @@ impl Signals {
         }
     }
 
-    /// Waits for one that asks to end.
+    /// Waits for one that asks to end; what else is asked for waits until then.
     pub(crate) async fn end(&mut self) {
-        while self.next().await != Heard::End {}
+        while self.heard().await != Heard::End {
+            self.is_reload_due = true;
+        }
     }
 
     /// Whether the terminal is gone: whoever closed it wants this to end, not

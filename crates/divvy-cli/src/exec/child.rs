@@ -84,6 +84,8 @@ impl Tended {
     /// program: that sees to it that it does not outlive us, and says if it
     /// cannot be run.
     async fn spawn(&self) -> Result<Child, HookError> {
+        let sweeper = Arc::clone(&self.order.sweeper);
+        tokio::task::spawn_blocking(move || sweeper.begin()).await??;
         let (said, saying) = std::io::pipe()?;
         let mut child = self.command(saying.into())?.spawn()?;
         if let Some(group) = group(&child) {

@@ -156,6 +156,28 @@ async fn signals_for_all_processes_leave_the_sweeper_for_last() {
     .await;
 }
 
+#[tokio::test]
+async fn a_sweeper_that_is_killed_has_a_successor() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let mut worker = worker(at, &["--exec", &exec(at, "wait")]);
+    until(SOON, "both run", async || started(at) == (2, 2)).await;
+    let first = sweepers_of(worker.id());
+    let killed = std::process::Command::new("kill")
+        .args(["-KILL", &first[0]])
+        .status();
+    assert!(killed.unwrap().success());
+    worker.tells("is started again").await;
+    until(SOON, "there is another", async || {
+        let now = sweepers_of(worker.id());
+        now.len() == 1 && now != first
+    })
+    .await;
+    worker.signal(Signal::KILL);
+    worker.ended().await;
+    until(SOON, "none runs", async || started(at) == (2, 0)).await;
+}
+
 fn sweepers_of(parent: u32) -> Vec<String> {
     let path = format!("/proc/{parent}/task");
     let mut found = Vec::new();

@@ -75,9 +75,12 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
     let mut pace = interval(every);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = true;
-    let sweeper = Sweeper::default();
+    let sweeper = Arc::new(Sweeper::default());
     loop {
         pace.tick().await;
+        let beginning = Arc::clone(&sweeper);
+        // Without it the command is asked all the same, and ended by hand.
+        let _begun = tokio::task::spawn_blocking(move || beginning.begin()).await;
         let healthy = asked(&command, every, &sweeper).await;
         fitness.say(|said| said.is_healthy = healthy);
         if healthy != before {
@@ -93,7 +96,7 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
 }
 
 /// Runs the command once. Nothing that it starts outlasts its time.
-async fn asked(command: &CommandLine, limit: Duration, sweeper: &Sweeper) -> bool {
+async fn asked(command: &CommandLine, limit: Duration, sweeper: &Arc<Sweeper>) -> bool {
     let [program, arguments @ ..] = command.words() else {
         return false;
     };
