@@ -23,8 +23,8 @@ mod workload;
 pub(crate) use agent::{AgentArgs, AgentPreset};
 pub(crate) use bench::{BenchCommand, FailoverArgs, MessagesArgs, Part, RetentionName, StoresArgs};
 pub(crate) use cluster::{
-    ClusterArgs, DrainArgs, PinArgs, RefreshArgs, StatusArgs, TopArgs, UnpinArgs, WhyArgs,
-    WorkerNameArgs,
+    ClusterArgs, DoctorArgs, DrainArgs, PinArgs, RefreshArgs, StatusArgs, TopArgs, UnpinArgs,
+    WhyArgs, WorkerNameArgs,
 };
 pub(crate) use exec::{ChildArgs, ExecArgs};
 pub(crate) use listen::ListenArgs;
@@ -134,6 +134,9 @@ pub(crate) enum Command {
     /// Open a cluster to break, in the browser
     #[command(long_about = help::PLAYGROUND, after_long_help = help::PLAYGROUND_EXAMPLES)]
     Playground(PlaygroundArgs),
+    /// Examine a store: server, settings, permissions, clock, latency
+    #[command(long_about = help::DOCTOR, after_long_help = help::DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
     /// Measure stores, on your own servers
     #[command(subcommand, long_about = help::BENCH)]
     Bench(BenchCommand),

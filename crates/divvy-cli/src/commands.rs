@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod assign;
 pub(crate) mod bench;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod key;
 mod live;

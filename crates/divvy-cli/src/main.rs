@@ -73,6 +73,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Worker(args) => commands::worker::run(args, &mut out)?,
         Command::Simulate(args) => commands::simulate::run(args, &mut out)?,
         Command::Playground(args) => commands::playground::run(args, &mut out)?,
+        Command::Doctor(args) => commands::doctor::run(args, &mut out)?,
         Command::Bench(args) => commands::bench::run(args, &mut out)?,
     }
     out.flush().map_err(Failure::output)

@@ -39,6 +39,7 @@
 pub use divvy_core::*;
 
 pub mod controller;
+pub mod doctor;
 pub mod listing;
 pub mod manager;
 pub mod observer;

@@ -37,6 +37,21 @@ pub(crate) struct StatusArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON: {"format", "store", "healthy", "findings": [{"check", "verdict", ...}]}
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The store to examine [default: that of DIVVY_STORE]
+    #[arg(long, value_name = "URL", value_parser = typed_store)]
+    pub(crate) store: Option<StoreUrl>,
+    /// Try only what this mode does, leader or lease [default: all that the store can serve]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    #[command(flatten)]
+    pub(crate) reach: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
     /// The partition, such as orders:17
     pub(crate) partition: String,

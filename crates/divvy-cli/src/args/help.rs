@@ -385,6 +385,26 @@ On servers:
   divvy worker --store nats://localhost:4222 --cluster payments --partitions @shards.csv
   divvy worker --store redis://localhost:6379 --config worker.yaml --on-stop return";
 
+pub(super) const DOCTOR: &str = "\
+Examines a store before workers or agents rely on it, or when they do not get on with it: the \
+server's version and settings, what this client may do there, clocks, and how quickly it answers. \
+Each finding is good, worth a note, or bad, and says what to change. The exit code is 1 if \
+one is bad.
+
+Unless the server itself is bad, it does once what members do, under a key and a name of its own, and takes it away again (one small \
+key stays where Redis has leases). A file or bucket that is missing is made, as the first member \
+would. Running clusters do not mind.";
+
+pub(super) const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  divvy doctor --store file:./divvy.db
+  divvy doctor --store file:./divvy.db --mode leader --cluster payments
+  divvy doctor --store file:./divvy.db --json
+
+On servers:
+  divvy doctor --store redis://localhost:6379
+  divvy doctor --store nats://localhost:4222 --cluster payments --replicas 3";
+
 pub(super) const PLAYGROUND: &str = "\
 Opens a cluster in the browser, to watch, to break and to understand. It has the machines that run \
 in production, of either mode, in a simulated world: time can run fast, stand still and go on step \

@@ -24,6 +24,7 @@ fn every_example_works_in_the_order_shown() {
         "playground",
         "worker",
         "workload",
+        "doctor",
         "bench stores",
         "bench failover",
     ] {

@@ -1,6 +1,7 @@
 //! Commands that look at a live cluster, and change what is wished of it, on
 //! clusters of processes in both modes.
 
+mod doctor;
 mod fleet;
 mod observed;
 mod screen;

@@ -44,6 +44,7 @@
 mod copier;
 mod database;
 mod entries;
+mod examination;
 mod failure;
 mod leases;
 mod log;
@@ -56,6 +57,8 @@ mod tenures;
 mod time;
 mod turn;
 mod watcher;
+
+pub(crate) use examination::examine;
 
 use std::io::PipeWriter;
 use std::sync::Arc;

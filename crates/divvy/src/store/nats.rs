@@ -19,6 +19,7 @@ pub(crate) mod api;
 mod bucket;
 mod consumer;
 pub(crate) mod events;
+mod examination;
 pub(crate) mod fault;
 mod hints;
 pub(crate) mod link;
@@ -31,6 +32,8 @@ mod shared;
 mod sweeper;
 mod tls;
 pub(crate) mod version;
+
+pub(crate) use examination::examine;
 
 use std::fmt;
 use std::sync::Arc;

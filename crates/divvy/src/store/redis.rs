@@ -11,6 +11,7 @@
 //! keys, for it would evict leases.
 
 mod endpoint;
+mod examination;
 mod failure;
 mod groups;
 mod incarnation;
@@ -27,5 +28,6 @@ mod set;
 mod subscription;
 mod tls;
 
+pub(crate) use examination::examine;
 pub use key_value::RedisKeyValue;
 pub use leases::RedisLeases;

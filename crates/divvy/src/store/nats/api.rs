@@ -25,6 +25,8 @@ pub(super) struct StreamInfo {
     /// When it was made: another one is another stream.
     pub(super) created: String,
     pub(super) cluster: Option<StreamPlace>,
+    /// When the server answered.
+    pub(super) ts: Option<String>,
 }
 
 /// Where a stream is.

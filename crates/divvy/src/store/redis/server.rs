@@ -9,6 +9,20 @@ use super::{failure, reply};
 /// The oldest version that has what the scripts use.
 const VERSION_MIN: (u32, u32) = (6, 2);
 
+const EVICTION_REMEDY: &str = "run CONFIG SET maxmemory-policy noeviction, and put \
+    'maxmemory-policy noeviction' into redis.conf, so that it stays; a cache that wants eviction \
+    needs a server of its own";
+
+/// Something about a server that does not do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Misfit {
+    /// What was looked at.
+    pub(super) check: &'static str,
+    pub(super) why: String,
+    /// What mends it.
+    pub(super) remedy: &'static str,
+}
+
 /// A server, as it described itself when a connection was made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Server {
@@ -25,6 +39,9 @@ pub(super) struct Server {
     append_only: bool,
     /// The points of time at which it saves, if it may be asked.
     snapshots: Option<String>,
+    /// Bytes that it uses, and that it may use; 0 is any number.
+    used_memory: u64,
+    max_memory: u64,
 }
 
 impl Server {
@@ -62,6 +79,7 @@ impl Server {
             lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim))
         };
         let is = |name: &str, value: &str| field(name) == Some(value);
+        let number = |name: &str| field(name).and_then(|text| text.parse().ok()).unwrap_or(0);
         let redis = field("redis_version").unwrap_or_default();
         let title = match field("valkey_version") {
             Some(version) => format!("valkey {version}"),
@@ -78,44 +96,61 @@ impl Server {
             eviction: field("maxmemory_policy").unwrap_or_default().to_owned(),
             append_only: is("aof_enabled", "1"),
             snapshots: None,
+            used_memory: number("used_memory"),
+            max_memory: number("maxmemory"),
         }
     }
 
     /// Whether it will do as it is.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        let unfit = |why: String| Err(StoreError::unfit(why));
-        let title = &self.title;
-        let Some(version) = self.version.filter(|_| !self.run_id.is_empty()) else {
-            return unfit("the server does not say that it is a Redis or Valkey server".to_owned());
-        };
-        if version < VERSION_MIN {
-            let (major, minor) = VERSION_MIN;
-            return unfit(format!(
-                "{title} is too old: {major}.{minor} or newer is needed"
-            ));
-        }
-        if self.mode == "sentinel" {
-            return unfit(format!(
-                "{title} is a sentinel, not a store: name the primary"
-            ));
-        }
-        if self.cluster {
-            return unfit(format!(
-                "{title} is a Redis Cluster (cluster_enabled), which is not supported: use one \
-                 server"
-            ));
-        }
-        if self.eviction != "noeviction" {
-            return unfit(format!(
-                "maxmemory-policy '{}' would let the server drop leases and records: it must be \
-                 noeviction",
-                self.eviction
-            ));
+        if let Some(first) = self.misfits().into_iter().next() {
+            return Err(StoreError::unfit(first.why));
         }
         if self.loading {
             return Err(StoreError::unavailable("the server is loading its data"));
         }
         Ok(())
+    }
+
+    /// All that is wrong with it, for whoever only reads as well.
+    pub(super) fn misfits(&self) -> Vec<Misfit> {
+        let title = &self.title;
+        let mut misfits = Vec::new();
+        let mut tell = |check, why, remedy| misfits.push(Misfit { check, why, remedy });
+        let Some(version) = self.version.filter(|_| !self.run_id.is_empty()) else {
+            let why = "the server does not say that it is a Redis or Valkey server".to_owned();
+            tell("server", why, "name a Redis or Valkey server");
+            return misfits;
+        };
+        if version < VERSION_MIN {
+            let (major, minor) = VERSION_MIN;
+            let why = format!("{title} is too old: {major}.{minor} or newer is needed");
+            tell("server", why, "install a newer one");
+        }
+        if self.mode == "sentinel" {
+            let why = format!("{title} is a sentinel, not a store: name the primary");
+            tell("role", why, "name the primary");
+        }
+        if self.cluster {
+            let why = format!(
+                "{title} is a Redis Cluster (cluster_enabled), which is not supported: use one \
+                 server"
+            );
+            tell(
+                "role",
+                why,
+                "use one server, with replicas behind its address",
+            );
+        }
+        if self.eviction != "noeviction" {
+            let why = format!(
+                "maxmemory-policy '{}' would let the server drop leases and records: it must be \
+                 noeviction",
+                self.eviction
+            );
+            tell("eviction", why, EVICTION_REMEDY);
+        }
+        misfits
     }
 
     /// Whether it takes writes.
@@ -130,21 +165,38 @@ impl Server {
 
     /// Says so if everything is lost with the server's process.
     pub(super) fn warn_of_forgetting(&self) {
-        if self.append_only {
-            return;
+        if let Some(words) = self.forgetting() {
+            tracing::warn!(server = self.title, "{words}");
         }
+    }
+
+    /// What a restart loses, if it loses everything.
+    pub(super) fn forgetting(&self) -> Option<&'static str> {
         match self.snapshots.as_deref() {
-            Some("") => tracing::warn!(
-                server = self.title,
+            _ if self.append_only => None,
+            Some("") => Some(
                 "the server saves nothing (no append-only file, no snapshots): a restart loses \
-                 everything"
+                 everything",
             ),
-            Some(_) => {}
-            None => tracing::warn!(
-                server = self.title,
+            Some(_) => None,
+            None => Some(
                 "the server has no append-only file, and may not be asked for snapshots: a \
-                 restart may lose everything"
+                 restart may lose everything",
             ),
+        }
+    }
+
+    /// Whether everything that is acknowledged is written down within a second.
+    pub(super) const fn is_append_only(&self) -> bool {
+        self.append_only
+    }
+
+    /// How much of its memory it uses, in bytes, and how much it may; nothing
+    /// where it has no bound.
+    pub(super) const fn memory(&self) -> (u64, Option<u64>) {
+        match self.max_memory {
+            0 => (self.used_memory, None),
+            most => (self.used_memory, Some(most)),
         }
     }
 }
