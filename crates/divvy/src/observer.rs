@@ -188,3 +188,11 @@ impl Observer {
         ))
     }
 }
+
+/// Somebody else wrote what operators wish: nothing of it is overwritten
+/// unread.
+fn unreadable(error: &divvy_core::Invalid, place: &str) -> StoreError {
+    StoreError::unfit(format_args!(
+        "what operators wish cannot be read: {error}; delete it, all wishes with it ({place})"
+    ))
+}

@@ -14,6 +14,8 @@ use crate::spinner::Spinner;
 use crate::table::{Align, Table, Tone, counted};
 use crate::terminal::{Terminal, shortened};
 
+/// Most characters of wishes of one kind.
+const WISHES_CHARS_MAX: usize = 200;
 /// Most characters of the partitions of a worker.
 const HAS_CHARS_MAX: usize = 48;
 
@@ -102,7 +104,15 @@ pub(super) fn headline(snapshot: &Snapshot, cluster: &str) -> String {
         line += &format!("\nassignment {version}, {}", lifecycle.replace('_', " "));
     }
     if snapshot.quarantine {
-        line += "\nthe store has forgotten something: nothing is granted until all have stopped";
+        line += match snapshot.mode {
+            Mode::Leader => {
+                "\nthe store has forgotten something: nothing is granted until all have stopped"
+            }
+            Mode::Lease => {
+                "\nthe store has just started: nothing is granted until leases that it may have \
+                 forgotten have run out (quarantine)"
+            }
+        };
     }
     line
 }
@@ -192,10 +202,13 @@ fn partitions(snapshot: &Snapshot) -> Table {
             (Some(desired), Some(owner)) if desired != owner => {
                 remarks.push(format!("should be with {desired}"));
             }
-            (_, None) if partition.misaligned.is_some() => {
-                remarks.push("nobody owns it: all have as many as they may (cap)".to_owned());
-            }
-            (_, None) => remarks.push("nobody owns it".to_owned()),
+            (_, None) => remarks.push(match partition.misaligned {
+                Some("cap") => "nobody owns it: all have as many as they may (cap)".to_owned(),
+                Some("quarantine") => {
+                    "nobody owns it: the store grants nothing yet (quarantine)".to_owned()
+                }
+                _ => "nobody owns it".to_owned(),
+            }),
             _ => {}
         }
         if let Some(pinned) = &partition.pinned {
@@ -217,10 +230,42 @@ fn partitions(snapshot: &Snapshot) -> Table {
 
 fn write_foot(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{}", summary(snapshot))?;
+    for wish in wishes_of_absent(snapshot) {
+        writeln!(out, "{}", crate::terminal::message(&wish))?;
+    }
     for problem in &snapshot.problems {
         writeln!(out, "problem: {}", crate::terminal::message(problem))?;
     }
     Ok(())
+}
+
+/// What is wished of workers that are not here, which no row shows.
+fn wishes_of_absent(snapshot: &Snapshot) -> Vec<String> {
+    let here = |name: &str| {
+        let worker = snapshot.worker(name);
+        worker.is_some_and(|worker| worker.life.is_here())
+    };
+    let mut lines = Vec::new();
+    let wishes = &snapshot.wishes;
+    for (names, state) in [(&wishes.cordoned, "cordoned"), (&wishes.drained, "drained")] {
+        let absent: Vec<&str> = names.iter().map(String::as_str).collect();
+        let absent: Vec<&str> = absent.into_iter().filter(|name| !here(name)).collect();
+        if !absent.is_empty() {
+            let names = shortened(&absent.join(", "), WISHES_CHARS_MAX).into_owned();
+            lines.push(format!("{state}, and not here: {names} (divvy uncordon)"));
+        }
+    }
+    let pins = wishes.pinned.iter();
+    let pins =
+        pins.filter(|(partition, worker)| !here(worker) || snapshot.partition(partition).is_none());
+    let pins: Vec<String> = pins
+        .map(|(partition, worker)| format!("{partition} to {worker}"))
+        .collect();
+    if !pins.is_empty() {
+        let pins = shortened(&pins.join(", "), WISHES_CHARS_MAX).into_owned();
+        lines.push(format!("pinned in vain: {pins} (divvy unpin)"));
+    }
+    lines
 }
 
 /// How all is, in one line.

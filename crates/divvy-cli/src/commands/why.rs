@@ -19,6 +19,8 @@ use crate::utc::{ago, utc};
 struct Account {
     format: u32,
     partition: PartitionStatus,
+    /// Whether anybody who is here serves it, or it is in the assignment.
+    is_served: bool,
     /// As things are now, the best first; empty where nobody ranks.
     ranking: Vec<Considered>,
     /// Newest first.
@@ -29,20 +31,25 @@ pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let account = live::block_on(async {
         let mut observer = live::open(&args.at).await?;
         let snapshot = observer.look().await.map_err(live::refused)?;
-        live::known_partition(&snapshot, &args.partition)?;
-        let partition = snapshot.partition(&args.partition).cloned();
-        let ranking = observer.ranking(&args.partition);
-        let ranking = ranking.await.map_err(live::refused)?;
         let moves = observer.moves().await.map_err(live::refused)?.into_iter();
         let moves = moves.filter(|entry| entry.partition == args.partition);
-        let mut partition = partition.expect("it is known");
         let moves: Vec<MoveEntry> = moves.rev().collect();
+        let partition = snapshot.partition(&args.partition).cloned();
+        // Where nobody is left who serves it, the log still knows it.
+        if moves.is_empty() {
+            live::known_partition(&snapshot, &args.partition)?;
+        }
+        let is_served = partition.is_some();
+        let mut partition = partition.unwrap_or_else(|| unserved(&args.partition));
+        let ranking = observer.ranking(&args.partition);
+        let ranking = ranking.await.map_err(live::refused)?;
         if is_of_another(&partition, &moves) {
             partition.token = None;
         }
         Ok(Account {
             format: 1,
             partition,
+            is_served,
             ranking,
             moves,
         })
@@ -52,6 +59,23 @@ pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let colour = Terminal::of_stdout().colour;
     write(&account, colour, out).map_err(Failure::output)
+}
+
+/// A partition that is known from the log alone.
+fn unserved(name: &str) -> PartitionStatus {
+    PartitionStatus {
+        name: name.to_owned(),
+        owner: None,
+        token: None,
+        asked_back: false,
+        orphaned: false,
+        foreign: false,
+        lease_left: None,
+        desired: None,
+        misaligned: None,
+        weight: 1.0,
+        pinned: None,
+    }
 }
 
 /// Whether a token is known to have been granted to somebody else than the
@@ -69,13 +93,19 @@ fn write(account: &Account, colour: bool, out: &mut dyn Write) -> io::Result<()>
     let partition = &account.partition;
     let name = &partition.name;
     match &partition.owner {
-        None if partition.misaligned.is_some() => {
-            write!(
-                out,
-                "{name} has no owner: all who could take it have as many as they may (cap)"
-            )?;
+        None if !account.is_served => {
+            write!(out, "{name} has no owner: nobody who is here serves it")?;
         }
-        None => write!(out, "{name} has no owner")?,
+        None => {
+            let why = match partition.misaligned {
+                Some("cap") => ": all who could take it have as many as they may (cap)",
+                Some("quarantine") => {
+                    ": the store has just started, and grants nothing yet (quarantine)"
+                }
+                _ => "",
+            };
+            write!(out, "{name} has no owner{why}")?;
+        }
         Some(owner) if partition.asked_back => {
             write!(out, "{name} is asked back from {owner}")?;
         }

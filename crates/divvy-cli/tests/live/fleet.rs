@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use divvy::store::{Key, Outcome, StoreSettings, open_key_value};
 use divvy_testbed::{
     NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer, at_once, until,
 };
@@ -167,6 +168,26 @@ impl Fleet {
         let child = &mut self.children[at];
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    /// Writes what nobody can read over a key of leader mode.
+    pub(crate) async fn spoil(&self, key: &str) {
+        let path = self.directory().join("agents.db");
+        let address = self
+            .address
+            .replace("./agents.db", &path.display().to_string());
+        let url = address.parse().unwrap();
+        let store = open_key_value(&url, &StoreSettings::default())
+            .await
+            .unwrap();
+        let key = Key::new([key]).unwrap();
+        let before = store.get(&key).await.unwrap();
+        let expected = before.map(|entry| entry.revision).into();
+        let written = store
+            .compare_and_set(&key, expected, b"{{{{")
+            .await
+            .unwrap();
+        assert!(matches!(written, Outcome::Done(_)));
     }
 
     /// Its server ends, as a crash ends it.

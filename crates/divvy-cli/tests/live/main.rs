@@ -207,13 +207,16 @@ fn what_nobody_may_take_is_said_to_be_capped() {
             let all = status["partitions"].as_array().cloned().unwrap_or_default();
             let capped = all.iter().filter(|it| it["misaligned"] == "cap");
             let names = capped.map(|it| it["name"].as_str().unwrap().to_owned());
-            names.collect::<Vec<_>>()
+            let owned = all.iter().filter(|it| it["owner"].is_string()).count();
+            (owned, names.collect::<Vec<_>>())
         };
-        fleet.until("it has three", || capped().len() == 5).await;
+        fleet
+            .until("it has three", || capped().0 == 3 && capped().1.len() == 5)
+            .await;
         let text = fleet.done("status --list");
         let remark = "nobody owns it: all have as many as they may (cap)";
         assert_eq!(text.matches(remark).count(), 5, "{text}");
-        let text = fleet.done(&format!("why {}", capped()[0]));
+        let text = fleet.done(&format!("why {}", capped().1[0]));
         for part in [
             "has no owner: all who could take it have as many as they may (cap)",
             "has as many as it may (cap)",
@@ -302,5 +305,97 @@ fn every_example_of_the_help_works() {
                 assert!(!fleet.done(line).is_empty(), "{line}");
             }
         }
+    });
+}
+
+#[test]
+fn a_store_that_grants_nothing_yet_is_said_to() {
+    let kinds = [Kind::LeasesInFile, Kind::LeasesInRedis];
+    on(&kinds, async |mut fleet| {
+        let path = fleet.directory().join("agent.yaml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        // The quarantine of a store that has just started lasts as long.
+        std::fs::write(&path, text.replace("lease_ttl: 2s", "lease_ttl: 300s")).unwrap();
+        fleet.start("one");
+        let status = || -> Value {
+            let said = fleet.run("status --json --no-wait");
+            serde_json::from_str(&said.stdout).unwrap_or_default()
+        };
+        fleet
+            .until("it is said", || status()["quarantine"] == true)
+            .await;
+        assert_eq!(status()["partitions"][3]["misaligned"], "quarantine");
+        let text = fleet.done("status --list");
+        assert!(text.contains("the store has just started"), "{text}");
+        let remark = "nobody owns it: the store grants nothing yet (quarantine)";
+        assert_eq!(text.matches(remark).count(), 8, "{text}");
+        let text = fleet.done("why demo:3");
+        let words = "demo:3 has no owner: the store has just started, and grants nothing yet";
+        assert!(text.starts_with(words), "{text}");
+    });
+}
+
+#[test]
+fn wishes_of_workers_that_are_gone_are_shown() {
+    on(&Kind::ALL, async |mut fleet| {
+        let names = fleet.started(&["one", "two"]).await;
+        fleet.done(&format!("drain {}", names[1]));
+        fleet.done(&format!("pin demo:3 {}", names[1]));
+        assert!(!fleet.done("status").contains("not here"));
+        fleet.kill(1);
+        fleet
+            .until("it is gone", || {
+                let status = fleet.json("status --json");
+                let mut workers = status["workers"].as_array().unwrap().iter();
+                !workers.any(|it| it["name"] == *names[1] && it["life"] == "live")
+            })
+            .await;
+        let text = fleet.done("status");
+        let words = format!("drained, and not here: {} (divvy uncordon)", names[1]);
+        assert!(text.contains(&words), "{text}");
+        let words = format!("pinned in vain: demo:3 to {} (divvy unpin)", names[1]);
+        assert!(text.contains(&words), "{text}");
+        let status = fleet.json("status --json");
+        assert_eq!(status["wishes"]["drained"][0], *names[1]);
+        assert_eq!(status["wishes"]["pinned"]["demo:3"], *names[1]);
+    });
+}
+
+#[test]
+fn what_moved_is_told_when_nobody_is_left() {
+    let kinds = [Kind::LeasesInFile, Kind::LeasesInRedis];
+    on(&kinds, async |mut fleet| {
+        fleet.started(&["one"]).await;
+        fleet.kill(0);
+        fleet
+            .until("it is gone", || {
+                let status = fleet.json("status --json");
+                status["workers"].as_array().unwrap().is_empty()
+            })
+            .await;
+        let text = fleet.done("why demo:3");
+        let words = "demo:3 has no owner: nobody who is here serves it";
+        assert!(text.starts_with(words), "{text}");
+        assert!(text.contains("Its last moves, the newest first:"), "{text}");
+        let why = fleet.json("why demo:3 --json");
+        assert_eq!(
+            (&why["is_served"], &why["moves"][0]["to"]),
+            (&false.into(), &"one".into())
+        );
+        let said = fleet.run("why demo:9");
+        assert_eq!(said.code, Some(1), "{said:?}");
+    });
+}
+
+#[test]
+fn wishes_that_cannot_be_read_are_not_the_fault_of_who_asks() {
+    let kinds = [Kind::LedByFile, Kind::LedByRedis, Kind::LedByNats];
+    on(&kinds, async |mut fleet| {
+        let names = fleet.started(&["one"]).await;
+        fleet.spoil("ctl").await;
+        let said = fleet.run(&format!("cordon {}", names[0]));
+        assert_eq!(said.code, Some(1), "{said:?}");
+        assert!(said.stderr.contains("cannot be read"), "{said:?}");
+        assert!(said.stderr.contains("the key ctl"), "{said:?}");
     });
 }

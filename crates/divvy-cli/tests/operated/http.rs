@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use divvy_testbed::until;
+use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -184,6 +184,49 @@ async fn a_worker_says_what_it_has_and_why_and_can_be_drained() {
     assert_eq!(ask(first, "GET", "/readyz").await.status, 503);
     ask(first, "DELETE", "/v1/drain").await;
     owns(first, 4).await;
+}
+
+#[tokio::test]
+async fn a_worker_whose_lease_cannot_be_renewed_is_not_ready_until_it_can() {
+    let server = RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await;
+    let words = format!(
+        "worker --store {} --partitions demo:2 {LISTEN}",
+        server.url()
+    );
+    let worker = Member::start(&words);
+    let address = worker.ready().await;
+    owns(address, 2).await;
+    server.pause();
+    until(SOON, "it says what it lacks", async || {
+        let answer = ask(address, "GET", "/readyz").await;
+        answer.status == 503 && answer.body.contains("no renewal of its lease")
+    })
+    .await;
+    assert_eq!(ask(address, "GET", "/healthz").await.status, 200);
+    server.resume();
+    worker.ready().await;
+    owns(address, 2).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_an_operator_drains_is_not_ready() {
+    let directory = TempDir::new().unwrap();
+    let (one, two) = (agent(&directory, "a"), agent(&directory, "b"));
+    let (first, second) = (one.ready().await, two.ready().await);
+    until(SOON, "all are owned", async || {
+        owned(first).await + owned(second).await == 8
+    })
+    .await;
+    let store = directory.path().join("agents.db");
+    let wish = |verb: &str| format!("{verb} a --store file:{}", store.display());
+    assert!(Member::start(&wish("drain")).ended().await.success());
+    until(SOON, "it says so", async || {
+        let answer = ask(first, "GET", "/readyz").await;
+        answer.status == 503 && answer.body.contains("divvy uncordon")
+    })
+    .await;
+    assert!(Member::start(&wish("uncordon")).ended().await.success());
+    one.ready().await;
 }
 
 #[tokio::test]

@@ -64,6 +64,33 @@ async fn an_address_with_a_secret_comes_from_the_environment_and_is_not_repeated
 }
 
 #[tokio::test]
+async fn what_a_service_has_not_accepted_yet_is_not_owned() {
+    for kind in ["agent", "worker"] {
+        let directory = TempDir::new().unwrap();
+        let service = Service::start(None).await;
+        service.answers("start", Manner::Hang);
+        let url = format!("http://{}/divvy", service.address);
+        let member = Member::start(&words(kind, directory.path(), &url));
+        until(SOON, "all are to be started", async || {
+            service.heard("start").len() >= 3
+        })
+        .await;
+        assert_eq!(owned(&member).await, 0, "{kind}");
+        let address = member.address().await;
+        let page = ask(address, "GET", "/metrics").await.body;
+        let name = match kind {
+            "agent" => "divvy_lease_owned_partitions",
+            _ => "divvy_assigned_partitions",
+        };
+        let mut lines = page.lines();
+        let line = lines.find(|line| line.starts_with(name)).unwrap();
+        assert!(line.ends_with(" 0"), "{line}");
+        service.answers("start", Manner::Status(200, ""));
+        until(SOON, "all are owned", async || owned(&member).await == 3).await;
+    }
+}
+
+#[tokio::test]
 async fn starts_and_stops_are_sent_signed_and_whole() {
     for kind in ["agent", "worker"] {
         let directory = TempDir::new().unwrap();

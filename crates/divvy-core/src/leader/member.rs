@@ -338,6 +338,11 @@ impl Member {
         Some(holdings.filter(|it| **it == Holding::None).count())
     }
 
+    /// Why the newest root cannot be read, if it cannot.
+    pub fn unreadable_root(&self) -> Option<&str> {
+        self.view.unreadable.as_deref()
+    }
+
     /// Whether an effect on the partition with this text would be allowed at
     /// `now`.
     pub fn holds_authority(&self, partition: &str, now: Moment) -> bool {

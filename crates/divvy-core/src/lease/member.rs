@@ -295,6 +295,7 @@ impl Member {
             // Whoever is about to go is nobody to wait for.
             healthy: description.healthy && self.life != Life::Stopping,
             drained: self.is_drain_asked,
+            quarantined: self.is_quarantined(),
             groups: self.groups.told(),
             partitions: self.groups.sizes(),
             max_partitions: limit(settings.max_partitions),
@@ -314,6 +315,11 @@ impl Member {
     /// everything.
     fn is_drained(&self) -> bool {
         self.is_drain_asked || self.wishes.is_drained(self.setup.worker.name.as_str())
+    }
+
+    /// Whether the store grants nothing yet.
+    fn is_quarantined(&self) -> bool {
+        self.quarantine.is_some_and(|until| self.now < until)
     }
 
     /// Whether operators wish that this worker takes nothing more.

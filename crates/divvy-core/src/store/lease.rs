@@ -280,6 +280,9 @@ pub struct WorkerInfo {
     /// Whether its own people want it to give up everything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub drained: bool,
+    /// Whether the store grants it nothing yet: for those who look on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub quarantined: bool,
     /// The groups that it serves; nothing means all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
@@ -301,6 +304,7 @@ impl Default for WorkerInfo {
             weight: WORKER_WEIGHT_DEFAULT,
             healthy: true,
             drained: false,
+            quarantined: false,
             groups: None,
             partitions: BTreeMap::new(),
             max_partitions: None,

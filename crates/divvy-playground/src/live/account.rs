@@ -143,8 +143,11 @@ impl Live {
 /// Why a partition is where it is, as far as the store tells.
 fn why(partition: &PartitionStatus) -> String {
     let mut text = match partition.owner.as_deref() {
-        None if partition.misaligned.is_some() => {
+        None if partition.misaligned == Some("cap") => {
             "nobody has it: all who could take it have as many as they may".to_owned()
+        }
+        None if partition.misaligned == Some("quarantine") => {
+            "nobody has it: the store has just started, and grants nothing yet".to_owned()
         }
         None => "nobody has it".to_owned(),
         Some(owner) if partition.asked_back => format!("it is asked back from {owner}"),

@@ -223,7 +223,7 @@ impl Live {
 /// What is the matter with a partition, as far as the store tells.
 pub(super) fn mark(partition: &PartitionStatus) -> u8 {
     match &partition.owner {
-        None if partition.misaligned.is_some() => 4,
+        None if partition.misaligned == Some("cap") => 4,
         None => 8,
         Some(_) if partition.orphaned => 8,
         Some(_) if partition.asked_back => 1,

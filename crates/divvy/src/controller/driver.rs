@@ -485,8 +485,12 @@ impl Driver {
         status.backoff.store(backoff, Ordering::Relaxed);
         let metrics = &status.metrics;
         metrics.backoff.store(u64::from(backoff), Ordering::Relaxed);
+        let wished = member.is_drained_by_wish();
+        status.drain_wished.store(wished, Ordering::Relaxed);
+        // What has not started is not owned, whatever the lease says.
         let owned: Arc<[Owned]> = member
             .held()
+            .filter(|held| !held.is_starting)
             .map(|held| Owned {
                 partition: partition_of(&held.key),
                 token: held.token,

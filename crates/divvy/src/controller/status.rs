@@ -49,6 +49,8 @@ pub(super) struct Status {
     pub(super) ended: watch::Sender<bool>,
     pub(super) description: watch::Sender<SelfDescription>,
     pub(super) drained: watch::Sender<bool>,
+    /// Operators wish that it gives up everything.
+    pub(super) drain_wished: AtomicBool,
     pub(super) wishes: mpsc::Sender<Wish>,
     pub(super) metrics: ControllerMetrics,
 }
@@ -70,6 +72,7 @@ impl Status {
             ended: watch::Sender::new(false),
             description: watch::Sender::new(description),
             drained: watch::Sender::new(false),
+            drain_wished: AtomicBool::new(false),
             wishes,
             metrics: ControllerMetrics::default(),
         };
@@ -90,7 +93,8 @@ impl ControllerView {
         &self.status.worker
     }
 
-    /// What this worker has, in the order in which it was taken.
+    /// What this worker has, in the order in which it was taken: what was
+    /// started and has not been stopped.
     pub fn owned(&self) -> Arc<[Owned]> {
         Arc::clone(&self.status.owned.borrow())
     }
@@ -141,6 +145,12 @@ impl ControllerView {
     /// hands them on at once, unless nobody else can take them.
     pub fn report_health(&self, healthy: bool) {
         self.describe(|description| description.healthy = healthy);
+    }
+
+    /// Whether operators wish that this worker gives up everything, by
+    /// `divvy drain`.
+    pub fn is_drain_wished(&self) -> bool {
+        self.status.drain_wished.load(Ordering::Relaxed)
     }
 
     /// Says whether this worker shall give up everything, as soon as another

@@ -107,6 +107,8 @@ pub(super) struct Driver {
     last_trouble: Option<StoreError>,
     /// What a start that takes too long may be waiting for.
     last_problem: Option<Box<str>>,
+    /// No renewal is acknowledged, as the machine has told.
+    is_lease_running_out: bool,
     showing: Pace,
     has_lost_runtime: bool,
     is_over: bool,
@@ -130,6 +132,7 @@ impl Driver {
             stopped_at: None,
             last_trouble: None,
             last_problem: None,
+            is_lease_running_out: false,
             showing: Pace::new(now),
             has_lost_runtime: false,
             is_over: false,

@@ -48,6 +48,8 @@ pub(super) struct Status {
     pub(super) state: Arc<Shown<State>>,
     pub(super) assignment: Arc<Shown<Arc<CurrentAssignment>>>,
     pub(super) worker_id: Shown<Option<Arc<str>>>,
+    /// What keeps it from its work, if anything does.
+    pub(super) trouble: Shown<Option<Arc<str>>>,
     pub(super) is_leader: AtomicBool,
     /// Whether any hook of a partition was called that nothing has undone.
     pub(super) is_working: AtomicBool,
@@ -64,6 +66,7 @@ impl Status {
             state: Arc::new(Shown::new(State::Init)),
             assignment: Arc::new(Shown::new(Arc::default())),
             worker_id: Shown::new(None),
+            trouble: Shown::new(None),
             is_leader: AtomicBool::new(false),
             is_working: AtomicBool::new(false),
             description: watch::Sender::new(description),
@@ -77,6 +80,7 @@ impl Status {
     pub(super) fn nothing_left(&self) {
         self.is_leader.store(false, Ordering::Relaxed);
         self.worker_id.set(None);
+        self.trouble.set(None);
         self.assignment.set(Arc::default());
         self.metrics.nothing_left();
     }
@@ -94,6 +98,12 @@ impl View {
     /// being replaced.
     pub fn worker_id(&self) -> Option<Arc<str>> {
         self.status.worker_id.get()
+    }
+
+    /// What keeps this worker from its work and lasts, for people: its lease
+    /// cannot be renewed, or the assignment that is there cannot be read.
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.status.trouble.get()
     }
 
     /// Whether this worker leads, as far as it knows.

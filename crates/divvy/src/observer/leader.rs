@@ -142,6 +142,7 @@ pub(super) fn judge(seen: Seen, beats: &mut BTreeMap<Box<str>, Beat>, now: Momen
             .committed
             .as_ref()
             .map_or_else(Vec::new, |committed| partitions(committed, &seen.control)),
+        wishes: seen.control,
         problems: seen.problems,
         took: Duration::ZERO,
     };
@@ -234,7 +235,9 @@ pub(super) async fn control(
     let Some(entry) = store.get(&Keys::default().control).await? else {
         return Ok((Control::default(), None));
     };
-    Ok((Control::decode(&entry.value)?, Some(entry.revision)))
+    let control = Control::decode(&entry.value)
+        .map_err(|error| super::unreadable(&error, "the key ctl of this cluster"))?;
+    Ok((control, Some(entry.revision)))
 }
 
 /// What the wishes have become, unless somebody else was faster.

@@ -59,19 +59,27 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
     for some in keys.chunks(HOLDERS_PER_CALL) {
         holders.extend(store.holders(some).await?);
     }
+    let quarantine = members.iter().any(|member| said(member).quarantined);
     let held = keys.iter().zip(holders);
-    let partitions = held.map(|(key, holder)| partition(&outlook, &cluster, key, holder));
+    let partitions = held.map(|(key, holder)| {
+        let mut partition = partition(&outlook, &cluster, key, holder);
+        if quarantine && partition.owner.is_none() {
+            partition.misaligned = Some(Misalignment::Quarantine.as_str());
+        }
+        partition
+    });
     let snapshot = Snapshot {
         mode: Mode::Lease,
         store: store.describe(),
         version: None,
         lifecycle: None,
-        quarantine: false,
+        quarantine,
         workers: members
             .iter()
             .map(|member| worker(member, outlook.control()))
             .collect(),
         partitions: partitions.collect(),
+        wishes: outlook.control().clone(),
         problems,
         took: std::time::Duration::ZERO,
     };
@@ -224,7 +232,8 @@ pub(super) async fn control(store: &dyn Leases) -> Result<(Control, Option<Strin
     let text = store.wishes().await?;
     let control = match &text {
         None => Control::default(),
-        Some(text) => Control::decode(text.as_bytes())?,
+        Some(text) => Control::decode(text.as_bytes())
+            .map_err(|error| super::unreadable(&error, "divvy:wishes:CLUSTER in Redis"))?,
     };
     Ok((control, text))
 }

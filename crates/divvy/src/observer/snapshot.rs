@@ -1,7 +1,9 @@
 //! What is seen of a cluster at one time.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use divvy_core::Control;
 use divvy_core::store::Token;
 use serde::Serialize;
 
@@ -22,12 +24,17 @@ pub struct Snapshot {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<&'static str>,
     /// Whether the store has forgotten something, and nothing is granted until
-    /// everyone is known to have stopped. Of leader mode.
+    /// everyone is known to have stopped. In lease mode: whether it has just
+    /// started, and grants nothing until leases that it may have forgotten have
+    /// run out.
     pub quarantine: bool,
     /// The workers, in order of their names.
     pub workers: Vec<WorkerStatus>,
     /// The partitions, in their order.
     pub partitions: Vec<PartitionStatus>,
+    /// What operators wish, also of workers that are not here.
+    #[serde(serialize_with = "wished")]
+    pub wishes: Control,
     /// What could not be read, or contradicts itself.
     pub problems: Vec<String>,
     /// How long the store took to answer all of this.
@@ -175,7 +182,7 @@ impl Snapshot {
     /// Sorts workers, and counts what each owns.
     pub(super) fn counted(mut self) -> Self {
         self.workers.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut owned = std::collections::BTreeMap::new();
+        let mut owned = BTreeMap::new();
         for owner in self.partitions.iter().filter_map(|p| p.owner.as_deref()) {
             *owned.entry(owner).or_insert(0) += 1;
         }
@@ -183,7 +190,7 @@ impl Snapshot {
             worker.owned = owned.get(worker.name.as_str()).copied().unwrap_or(0);
         }
         let here = self.workers.iter().filter(|worker| worker.life.is_here());
-        let here: std::collections::BTreeSet<&str> = here.map(|w| w.name.as_str()).collect();
+        let here: BTreeSet<&str> = here.map(|w| w.name.as_str()).collect();
         for partition in &mut self.partitions {
             let owner = partition.owner.as_deref();
             let is_gone = owner.is_some_and(|owner| !here.contains(owner));
@@ -191,6 +198,22 @@ impl Snapshot {
         }
         self
     }
+}
+
+#[derive(Serialize)]
+struct Wished<'a> {
+    cordoned: &'a BTreeSet<String>,
+    drained: &'a BTreeSet<String>,
+    pinned: &'a BTreeMap<String, String>,
+}
+
+fn wished<S: serde::Serializer>(control: &Control, to: S) -> Result<S::Ok, S::Error> {
+    let wished = Wished {
+        cordoned: &control.cordoned,
+        drained: &control.drained,
+        pinned: &control.pinned,
+    };
+    wished.serialize(to)
 }
 
 fn milliseconds<S: serde::Serializer>(span: &Duration, to: S) -> Result<S::Ok, S::Error> {

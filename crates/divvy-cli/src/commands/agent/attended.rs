@@ -41,6 +41,8 @@ impl Attended for AttendedAgent {
             "the store has failed lately: nothing is taken or given up for a while"
         } else if self.fitness.is_drained() {
             "it hands everything on: DELETE /v1/drain ends that"
+        } else if self.view.is_drain_wished() {
+            "it hands everything on: divvy uncordon ends that"
         } else if !self.fitness.is_healthy() {
             "it is unhealthy, by --health-cmd"
         } else {

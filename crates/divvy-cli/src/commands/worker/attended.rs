@@ -85,6 +85,8 @@ impl Attended for AttendedWorker {
         } else if self.view.current_assignment().version.is_none() {
             let state = state_name(self.view.state());
             format!("it has no assignment yet: {state}")
+        } else if let Some(trouble) = self.view.trouble() {
+            trouble.to_string()
         } else if self.is_draining() {
             "it hands everything on: DELETE /v1/drain ends that".to_owned()
         } else {

@@ -46,6 +46,8 @@ pub(super) struct RootView {
     fetch: Option<Fetch>,
     /// How often in a row something that a root names was not there.
     missing: u32,
+    /// Why the root that is there cannot be read, if it cannot.
+    pub(super) unreadable: Option<Box<str>>,
     /// Since when the store is known to have forgotten something.
     pub(super) quarantined_since: Option<Moment>,
 }
@@ -200,13 +202,22 @@ impl Member {
         self.lease_max = self.lease_max.max(seen.committed.root.lease);
         self.view.newest = Some(seen);
         self.view.missing = 0;
+        self.view.unreadable = None;
         self.adopt();
         self.choose_standby();
     }
 
     fn root_unreadable(&mut self, why: &str) {
-        let text = format!("the root is not readable: {why}");
-        self.report(Report::Problem(text.into()));
+        // It is read again and again, and told once.
+        if self.view.unreadable.as_deref() != Some(why) {
+            self.view.unreadable = Some(why.into());
+            let text = format!(
+                "the root is not readable, and nothing is granted until it is: {why}; where nobody \
+                 writes it in another format on purpose, delete the key {}",
+                self.keys.root
+            );
+            self.report(Report::Problem(text.into()));
+        }
         self.root_not_read();
     }
 }

@@ -133,6 +133,7 @@ impl Member {
                 return false;
             }
             self.quarantine = None;
+            self.beat();
             // Nobody could take anything before: all have the same time now.
             self.units.free_since(until);
         }
@@ -224,10 +225,12 @@ impl Member {
                 Acquired::Quarantined(left) => {
                     let until = self.now + left;
                     if self.quarantine.is_none_or(|known| until > known) {
-                        if self.quarantine.is_none() {
+                        let is_news = self.quarantine.replace(until).is_none();
+                        if is_news {
                             self.report(Report::Quarantined(left));
+                            // Those who look on see why nobody has anything.
+                            self.beat();
                         }
-                        self.quarantine = Some(until);
                     }
                     self.timers.set_earlier(Timer::Take, until);
                 }

@@ -22,6 +22,8 @@ pub struct Held {
     /// Until when its grant is current, unless it is renewed; nothing if it
     /// has ended.
     pub until: Option<Moment>,
+    /// Whether its start hook has not returned yet.
+    pub is_starting: bool,
     /// Whether its start hook has returned and it has not been asked to stop.
     pub is_running: bool,
     /// Why it stops, if it does.
@@ -108,6 +110,11 @@ impl Member {
         self.backoff.is_active(self.now)
     }
 
+    /// Whether operators wish that this worker gives up everything.
+    pub fn is_drained_by_wish(&self) -> bool {
+        self.wishes.is_drained(self.setup.worker.name.as_str())
+    }
+
     /// The partitions that this worker has.
     pub fn held(&self) -> impl Iterator<Item = Held> {
         self.tenures.iter().map(|tenure| Held {
@@ -116,6 +123,7 @@ impl Member {
             token: tenure.token,
             since: tenure.since,
             until: (!tenure.is_void).then_some(tenure.until),
+            is_starting: matches!(tenure.phase(), Phase::Starting(..)),
             is_running: tenure.phase() == Phase::Running && tenure.stop.is_none(),
             stopping: tenure.stop,
         })
@@ -171,7 +179,7 @@ impl Member {
         match &unit.seen {
             Seen::Held { by, .. } => Misalignment::HeldBy(by.clone()),
             _ if is_waiting || self.backoff_active() => Misalignment::Backoff,
-            _ if self.quarantine.is_some_and(|until| self.now < until) => Misalignment::Quarantine,
+            _ if self.is_quarantined() => Misalignment::Quarantine,
             Seen::Free { .. } if !unit.is_wished && !room.is_there(unit) => Misalignment::Cap,
             _ => Misalignment::Moving,
         }

@@ -28,6 +28,7 @@ impl Driver {
                 self.parts.calls.state_changed(from, to);
             }
             Report::Claimed(worker) => {
+                self.is_lease_running_out = false;
                 tracing::Span::current().record("worker", &*worker);
                 tracing::info!("claimed a stable id");
                 // Hooks may be called before the next time that all is shown.
@@ -73,8 +74,12 @@ impl Driver {
                 }
                 self.committed(version, granted, revoked);
             }
-            Report::LeaseRunsOut(silent) => self.problem(ManagerError::LeaseRunsOut { silent }),
+            Report::LeaseRunsOut(silent) => {
+                self.is_lease_running_out = true;
+                self.problem(ManagerError::LeaseRunsOut { silent });
+            }
             Report::LeaseRegained(after) => {
+                self.is_lease_running_out = false;
                 tracing::warn!("the lease is renewed again, after {}", Span(after));
                 self.parts
                     .events
@@ -127,6 +132,10 @@ impl Driver {
         if status.worker_id.get().as_deref() != id {
             status.worker_id.set(id.map(Arc::from));
         }
+        let trouble = self.lasting_trouble();
+        if status.trouble.get() != trouble {
+            status.trouble.set(trouble);
+        }
         let adopted = member.adopted();
         let owned = member
             .started()
@@ -158,6 +167,16 @@ impl Driver {
             status.state.set(State::Shutdown);
         }
         owned
+    }
+
+    /// What keeps this worker from its work, and lasts.
+    fn lasting_trouble(&self) -> Option<Arc<str>> {
+        if self.is_lease_running_out {
+            let text = "no renewal of its lease is acknowledged: work stops until one is";
+            return Some(text.into());
+        }
+        let why = self.parts.member.unreadable_root()?;
+        Some(format!("the root is not readable: {why}").into())
     }
 
     pub(super) fn problem(&self, error: ManagerError) {
