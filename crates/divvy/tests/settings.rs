@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use divvy::controller::ControllerSettings;
 use divvy::manager::{LeaderSettings, Overdue, Settings, Shutdown, StoreOutage};
 use divvy::{StrategyName, WORKER_NAME_BYTES_MAX};
 
 const DEVELOPMENT: &str = include_str!("settings/development.yaml");
 const PRODUCTION: &str = include_str!("settings/production.yaml");
 const HIGH_CHURN: &str = include_str!("settings/high_churn.yaml");
+/// What stands above the tables of settings.
+const WORKER_TABLE: &str = "### All settings\n";
+const AGENT_TABLE: &str = "### Every setting of an agent\n";
 
 fn wrong(yaml: &str) -> String {
     Settings::from_yaml(yaml).expect_err(yaml).to_string()
@@ -264,11 +268,11 @@ fn what_has_to_fit_a_lease_or_a_deadline_follows_it_unless_it_is_set() {
     );
 }
 
-/// The table of all settings: name, default, least, most. A bound that is another
+/// The table below a heading: name, default, least, most. A bound that is another
 /// setting, or none, is nothing here.
-fn documented() -> Vec<(String, String, Option<String>, Option<String>)> {
+fn documented(heading: &str) -> Vec<(String, String, Option<String>, Option<String>)> {
     let page = include_str!("../../../docs/operating.md");
-    let (_, table) = page.split_once("### All settings").expect("it has a table");
+    let (_, table) = page.split_once(heading).expect("it has a table");
     let rows = table.lines().skip_while(|line| !line.starts_with("| `"));
     let plain = |cell: &str| cell.trim_matches('`').to_owned();
     let bound = |cell: &str| cell.starts_with('`').then(|| plain(cell));
@@ -286,8 +290,8 @@ fn documented() -> Vec<(String, String, Option<String>, Option<String>)> {
 }
 
 /// The names that an unknown one is held against.
-fn known_fields(json: &str) -> Vec<String> {
-    let read: Result<Settings, _> = serde_json::from_str(json);
+fn known_fields<T: serde::de::DeserializeOwned + std::fmt::Debug>(json: &str) -> Vec<String> {
+    let read: Result<T, _> = serde_json::from_str(json);
     let told = read.expect_err(json).to_string();
     let (_, names) = told.split_once(", expected ").expect("it names them");
     let names = names.split('`').skip(1).step_by(2);
@@ -296,13 +300,13 @@ fn known_fields(json: &str) -> Vec<String> {
 
 #[test]
 fn the_table_of_settings_has_every_field_with_its_default() {
-    let mut fields = known_fields(r#"{"x": 1}"#);
+    let mut fields = known_fields::<Settings>(r#"{"x": 1}"#);
     for nested in ["assignment", "retry"] {
         fields.retain(|field| field != nested);
-        let inner = known_fields(&format!(r#"{{"{nested}": {{"x": 1}}}}"#));
+        let inner = known_fields::<Settings>(&format!(r#"{{"{nested}": {{"x": 1}}}}"#));
         fields.extend(inner.iter().map(|name| format!("{nested}.{name}")));
     }
-    let table = documented();
+    let table = documented(WORKER_TABLE);
     let mut names: Vec<String> = table.iter().map(|row| row.0.clone()).collect();
     fields.sort();
     names.sort();
@@ -351,7 +355,7 @@ fn beside(value: &str, is_above: bool) -> String {
 #[test]
 fn the_table_of_settings_has_the_bounds_that_are_checked() {
     let mut checked = 0;
-    for (name, _, least, most) in documented() {
+    for (name, _, least, most) in documented(WORKER_TABLE) {
         let field = name.clone();
         for (bound, is_above) in [(least, false), (most, true)] {
             let Some(bound) = bound else { continue };
@@ -371,4 +375,64 @@ fn the_table_of_settings_has_the_bounds_that_are_checked() {
         }
     }
     assert!(checked > 30, "{checked}");
+}
+
+#[test]
+fn the_table_of_an_agents_settings_has_every_field_with_its_default() {
+    let mut fields = known_fields::<ControllerSettings>(r#"{"x": 1}"#);
+    let table = documented(AGENT_TABLE);
+    let mut names: Vec<String> = table.iter().map(|row| row.0.clone()).collect();
+    fields.sort();
+    names.sort();
+    assert_eq!(names, fields);
+    let defaults = serde_json::to_value(ControllerSettings::default()).unwrap();
+    let mut compared = 0;
+    for (name, default, ..) in table {
+        // What has none: the preset itself, a name, and what there is to own.
+        let value = defaults.get(&name).filter(|value| !value.is_object());
+        let Some(value) = value else { continue };
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let text = text.strip_suffix(".0").unwrap_or(&text);
+        assert_eq!(text, default, "{name}");
+        compared += 1;
+    }
+    assert!(compared > 25, "{compared}");
+}
+
+/// What is wrong with an agent's settings of which one field is set.
+fn agents_fault(name: &str, value: &str) -> Option<String> {
+    let mut json: serde_json::Value = serde_json::from_str(&alone(name, value)).unwrap();
+    json["workloads"] = serde_json::json!({"a": 1});
+    let read = ControllerSettings::from_json(&json.to_string());
+    match read {
+        Ok(settings) => settings.check().err().map(|invalid| invalid.to_string()),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+#[test]
+fn the_table_of_an_agents_settings_has_the_bounds_that_are_checked() {
+    let mut checked = 0;
+    for (name, _, least, most) in documented(AGENT_TABLE) {
+        for (bound, is_above) in [(least, false), (most, true)] {
+            let Some(bound) = bound else { continue };
+            let beyond = beside(&bound, is_above);
+            let told = agents_fault(&name, &beyond);
+            let told = told.unwrap_or_else(|| panic!("{name} may be {beyond}"));
+            // With a lease goes what follows it, which is told first.
+            let is_named = told.contains(&name) || name == "lease_ttl";
+            assert!(is_named, "{name} {beyond}: {told}");
+            if let Some(told) = agents_fault(&name, &bound) {
+                // Then another setting has to be changed with it.
+                assert!(
+                    !told.starts_with(&format!("{name} ")),
+                    "{name} {bound}: {told}"
+                );
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 25, "{checked}");
 }
