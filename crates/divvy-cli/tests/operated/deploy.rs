@@ -170,9 +170,8 @@ fn the_image_has_the_command_and_no_root() {
     assert!(text.contains(&format!("FROM rust:{version}-")), "{version}");
 }
 
-#[tokio::test]
-async fn alerts_name_metrics_that_there_are() {
-    let rules: Value = serde_saphyr::from_str(&file("alerts.yaml")).unwrap();
+/// What an agent and a worker render.
+async fn metrics() -> String {
     let mut pages = String::new();
     for words in [
         "agent --store memory --preset fast --workloads a:1 --exec sleep --listen 127.0.0.1:0",
@@ -182,6 +181,44 @@ async fn alerts_name_metrics_that_there_are() {
         let address = member.ready().await;
         pages += &ask(address, "GET", "/metrics").await.body;
     }
+    pages
+}
+
+/// The names of metrics among words.
+fn metrics_in(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.filter(|word| word.starts_with("divvy_"))
+}
+
+#[tokio::test]
+async fn the_guide_names_every_metric() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let guide = std::fs::read_to_string(root.join("operating.md")).unwrap();
+    // What stands in the first column of a table, between backticks.
+    let rows = guide.lines().filter_map(|line| line.strip_prefix("| "));
+    let cells = rows.filter_map(|row| row.split(" | ").next());
+    let told: BTreeSet<&str> = cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+    let pages = metrics().await;
+    let types = pages
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "));
+    let mut count = 0;
+    for metric in types.filter_map(|line| line.split(' ').next()) {
+        let short = metric.strip_prefix("divvy_").expect("all are named so");
+        let is_told = told.contains(metric) || told.contains(short);
+        assert!(is_told, "{metric} is not in docs/operating.md");
+        count += 1;
+    }
+    assert!(count > 30, "{count}");
+}
+
+#[tokio::test]
+async fn alerts_name_metrics_that_there_are() {
+    let rules: Value = serde_saphyr::from_str(&file("alerts.yaml")).unwrap();
+    let pages = metrics().await;
+    let is_there = |metric: &str| pages.contains(&format!("# TYPE {metric} "));
     let series = pages.lines().filter(|line| !line.starts_with('#'));
     for line in series {
         assert!(line.contains(",cluster=\"default\""), "{line}");
@@ -199,13 +236,29 @@ async fn alerts_name_metrics_that_there_are() {
                 let is_parted = parts.all(|part| part.starts_with("cluster"));
                 assert!(is_parted, "{words}");
             }
-            let words = words.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-            for metric in words.filter(|word| word.starts_with("divvy_")) {
-                assert!(pages.contains(&format!("# TYPE {metric} ")), "{metric}");
+            for metric in metrics_in(words) {
+                assert!(is_there(metric), "{metric}");
                 count += 1;
             }
-            assert!(rule["annotations"]["summary"].is_string(), "{rule}");
+            // People are told what it means, where to look and what to do.
+            for name in ["summary", "description"] {
+                let text = rule["annotations"][name].as_str();
+                let text = text.unwrap_or_else(|| panic!("{name} of {rule}"));
+                assert!(!text.is_empty(), "{name} of {rule}");
+                assert!(metrics_in(text).all(is_there), "{text}");
+            }
+            let description = rule["annotations"]["description"].as_str().unwrap();
+            assert!(description.contains("`divvy "), "{description}");
         }
     }
     assert!(count > 10, "{count}");
+    // When nothing is scraped any more, all other rules of a group are silent.
+    for group in rules["groups"].as_array().unwrap() {
+        let rules = group["rules"].as_array().unwrap().iter();
+        let words: Vec<&str> = rules.map(|rule| rule["expr"].as_str().unwrap()).collect();
+        for needed in ["absent(divvy_", "up{job="] {
+            let is_there = words.iter().any(|words| words.starts_with(needed));
+            assert!(is_there, "{needed} in {}", group["name"]);
+        }
+    }
 }
