@@ -412,3 +412,31 @@ fn a_hundred_thousand_records_of_others_do_not_stop_a_leader() {
     }
     panic!("nothing is owned after {:?}", cluster.now);
 }
+
+#[test]
+fn an_unreadable_root_is_told_once_and_stops_no_work() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let owners = cluster.owners();
+    cluster.write(&key("root"), b"garbage");
+    cluster.run(Duration::from_secs(30));
+    for node in &cluster.nodes {
+        let told = node.problems.iter();
+        let told = told.filter(|text| text.contains("the root is not readable"));
+        assert_eq!(told.count(), 1, "{:?}", node.problems);
+        assert!(node.member.unreadable_root().is_some());
+    }
+    assert_eq!(cluster.owners(), owners);
+}
+
+#[test]
+fn a_root_that_is_deleted_under_an_idle_leader_is_made_anew() {
+    for is_seen in [false, true] {
+        let mut cluster = Cluster::settled(fast(), 3, 12);
+        let before = root_version(&cluster);
+        cluster.delete(&key("root"), is_seen);
+        // Polls, and the quarantine of a store that has forgotten something.
+        cluster.run(Duration::from_secs(10));
+        assert!(cluster.is_owned(), "told by a watch: {is_seen}");
+        assert!(root_version(&cluster) > before);
+    }
+}

@@ -101,6 +101,8 @@ pub(super) struct Driver {
     hooks: HashMap<HookId, (Partition, bool)>,
     life_asked: Option<AbortHandle>,
     life_due: Moment,
+    /// Not before then is it asked for because of something unfit.
+    unfit_due: Moment,
     suspends: Suspends,
     state_since: Moment,
     stopped_at: Option<Moment>,
@@ -127,6 +129,7 @@ impl Driver {
             hooks: HashMap::new(),
             life_asked: None,
             life_due: now,
+            unfit_due: now,
             suspends: Suspends::default(),
             state_since: now,
             stopped_at: None,

@@ -44,6 +44,12 @@ impl MetricLabels {
         Ok(self)
     }
 
+    /// The labels of a line about this worker, for metrics of an application's
+    /// own on the same page.
+    pub fn of(&self, worker: &str) -> String {
+        format!("worker=\"{}\"{}", escaped(worker), self.text)
+    }
+
     /// As they follow another label.
     pub(crate) fn as_str(&self) -> &str {
         &self.text

@@ -221,8 +221,10 @@ impl Member {
             }
         } else {
             self.read_leader();
-            self.read_root();
         }
+        // Also whoever leads and has nothing to write: somebody may have deleted
+        // it.
+        self.read_root();
         if self.observes() {
             self.list_workers();
         }

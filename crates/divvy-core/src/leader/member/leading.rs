@@ -268,7 +268,14 @@ impl Member {
 
     pub(super) fn root_absent(&mut self) {
         if self.wants_base() {
-            self.base_is(Base::Absent);
+            return self.base_is(Base::Absent);
+        }
+        let is_lost = self.leading.as_ref().is_some_and(|leading| {
+            matches!(leading.stage, Stage::Ready) && leading.base_root().is_some()
+        });
+        if is_lost {
+            // It is looked at once more before anything is concluded.
+            self.read_base_now();
         }
     }
 

@@ -14,6 +14,11 @@ use crate::manager::error::ManagerError;
 use crate::manager::operations::carry_out;
 use crate::manager::retry::Tries;
 use crate::manager::watcher::{Subscribing, follow};
+use crate::store::clock::boottime;
+
+/// After something unfit, so long until the life of the store is asked for
+/// again for that reason.
+const UNFIT_PAUSE: Duration = Duration::from_secs(1);
 
 impl Driver {
     pub(super) fn operate(&mut self, id: OperationId, operation: Operation, limit: Duration) {
@@ -55,8 +60,13 @@ impl Driver {
             if is_news {
                 self.problem(ManagerError::Store(error.clone()));
             }
-            // It may be another life of it.
-            self.ask_life();
+            // It may be another life of it. What is read again then may be unfit,
+            // too: that must not go round without a pause.
+            let now = boottime();
+            if now >= self.unfit_due {
+                self.unfit_due = now + UNFIT_PAUSE;
+                self.ask_life();
+            }
         }
         self.last_trouble = Some(error);
     }
