@@ -6,11 +6,13 @@ mod command_line;
 mod ourselves;
 mod output;
 mod sweeper;
+mod tally;
 
 pub(crate) use self::child::{Running, become_command};
 pub(crate) use self::command_line::CommandLine;
 pub(crate) use self::output::print;
 pub(crate) use self::sweeper::{Sweeper, sweep};
+pub(crate) use self::tally::render as render_metrics;
 
 use std::sync::Arc;
 use std::time::Duration;

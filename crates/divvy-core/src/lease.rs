@@ -24,6 +24,6 @@ pub use action::{Action, Ending, Operation, Report, StopReason, TenureId};
 #[doc(hidden)]
 pub use defect::Defect;
 pub use event::{Event, Reply, SelfDescription};
-pub use group::{GROUPS_MAX, Group, PARTITIONS_MAX};
+pub use group::{GROUP_BYTES_MAX, GROUPS_MAX, Group, PARTITIONS_MAX};
 pub use member::{Explained, Held, Member, MemberSetup, Misaligned, Misalignment, Outlook};
 pub use settings::{LEASE_TIMING_MAX, LEASE_TTL_MIN, LeaseSettings};

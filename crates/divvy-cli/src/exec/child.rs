@@ -22,6 +22,7 @@ use super::command_line::{CommandLine, Fill};
 use super::ourselves::ourselves;
 use super::output::Output;
 use super::sweeper::Sweeper;
+use super::tally;
 use crate::args::{ChildArgs, STORE_VARIABLE, WEBHOOK_VARIABLE};
 use crate::failure::Failure;
 use crate::voice::say;
@@ -101,8 +102,12 @@ impl Tended {
             .read_to_string(&mut refusal)
             .await?;
         match refusal.is_empty() {
-            true => Ok(child),
+            true => {
+                tally::started();
+                Ok(child)
+            }
             false => {
+                tally::refused();
                 self.sweep(&mut child).await;
                 Err(refusal.into())
             }
@@ -149,6 +154,7 @@ impl Tended {
             tokio::select! {
                 () = asked_to_stop(&mut stopping) => return self.stop(child).await,
                 ended = child.wait() => {
+                    tally::ended();
                     self.sweep_group(group).await;
                     if begun.elapsed() >= RAN_WELL {
                         failures = 0;
@@ -196,6 +202,7 @@ impl Tended {
         };
         self.sweep(&mut child).await;
         if !ended {
+            tally::killed();
             self.say("it did not end in time, and was ended");
         }
     }

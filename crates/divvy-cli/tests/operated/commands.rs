@@ -153,3 +153,28 @@ async fn two_agents_of_one_host_get_different_names() {
     }
     assert_ne!(names[0], names[1]);
 }
+
+#[tokio::test]
+async fn commands_that_end_by_themselves_are_counted() {
+    for words in [
+        "agent --workloads demo:1 --store memory",
+        "worker --partitions demo:1 --store memory",
+    ] {
+        let words = format!("{words} --preset fast --listen 127.0.0.1:0");
+        let member = Member::start_with(&words, &["--exec", "sh -c 'exit 3'"]);
+        let address = member.ready().await;
+        let count = async |name: &str| -> u64 {
+            let page = ask(address, "GET", "/metrics").await.body;
+            let mut lines = page.lines();
+            let line = lines.find(|line| line.starts_with(&format!("divvy_{name}{{")));
+            let (_, count) = line.unwrap().rsplit_once(' ').unwrap();
+            count.parse().unwrap()
+        };
+        until(SOON, "it has ended twice", async || {
+            count("command_exits_total").await >= 2
+        })
+        .await;
+        assert!(count("command_starts_total").await >= 2, "{words}");
+        assert_eq!(count("command_failures_total").await, 0, "{words}");
+    }
+}

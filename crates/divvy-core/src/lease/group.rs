@@ -10,6 +10,8 @@ use crate::store::LeaseName;
 
 /// Most partitions of all groups together.
 pub const PARTITIONS_MAX: u32 = 1_000_000;
+/// Longest document of a group, in bytes.
+pub const GROUP_BYTES_MAX: usize = 64 * 1024;
 /// Most groups.
 pub const GROUPS_MAX: usize = 10_000;
 
@@ -89,6 +91,10 @@ impl Group {
     /// Reads the document that a store has under `name`. Fields that it does
     /// not know are passed over: others may share the store.
     pub fn from_json(name: &str, json: &str) -> Result<Self, Error> {
+        if json.len() > GROUP_BYTES_MAX {
+            let rule = format!("must have at most {GROUP_BYTES_MAX} bytes");
+            return Err(Invalid::new("group", json, rule).into());
+        }
         // A list would be taken for the fields in their order.
         if json.trim_start().starts_with('[') {
             let rule = "must be a JSON object, such as {\"name\": \"orders\", \"units\": 64}";

@@ -128,7 +128,10 @@ async fn groups(
             // Of another cluster, or of nobody.
             continue;
         }
-        let Some(json) = document.json else { continue };
+        let Some(json) = document.json else {
+            problems.push(format!("workload '{name}' is listed and has no document"));
+            continue;
+        };
         match Group::from_json(&name, &json) {
             Ok(group) => {
                 let size = group.partitions();

@@ -84,7 +84,7 @@ async fn find(url: &StoreUrl, settings: &StoreSettings) -> Result<Observer, Stor
     match (records, leases) {
         (Ok(_), Ok(_)) if is_led && is_leased => {
             let rule = "names two clusters here, one in leader mode and one in lease mode: \
-                        say which is meant";
+                        say which is meant (--mode leader or lease)";
             Err(Invalid::new("cluster", cluster, rule).into())
         }
         (Ok(records), _) if is_led => Ok(Observer::of_leader(records)),

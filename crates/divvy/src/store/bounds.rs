@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divvy_core::lease::GROUP_BYTES_MAX;
 use divvy_core::store::{
     CHUNK_BYTES_MAX, GroupDocument, LEASE_NAME_BYTES_MAX, StoreError, StoreErrorKind, WorkerInfo,
 };
@@ -17,8 +18,6 @@ pub const BATCH_MAX: usize = 100_000;
 pub const TTL_MIN: Duration = Duration::from_millis(10);
 /// Longest time to live.
 pub const TTL_MAX: Duration = Duration::from_hours(24);
-/// Longest document of a group, in bytes.
-const GROUP_BYTES_MAX: usize = 64 * 1024;
 
 pub(crate) fn check_value(value: &[u8], bytes_max: usize) -> Result<(), Invalid> {
     if value.len() > bytes_max {
@@ -82,12 +81,11 @@ pub(crate) fn check_wishes(wishes: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// A group as it was read, unless its name or size is beyond what may be
-/// written: then somebody else wrote it, and it is passed over.
+/// A group as it was read, unless its name is longer than any may be: then
+/// somebody else wrote it, and it is passed over. A document that is too long
+/// is not: whoever has served that group goes on with the last good one, and
+/// says so.
 pub(crate) fn readable_group(name: String, json: Option<String>) -> Option<GroupDocument> {
-    let fits = name.len() <= LEASE_NAME_BYTES_MAX
-        && json
-            .as_ref()
-            .is_none_or(|json| json.len() <= GROUP_BYTES_MAX);
+    let fits = name.len() <= LEASE_NAME_BYTES_MAX;
     fits.then_some(GroupDocument { name, json })
 }

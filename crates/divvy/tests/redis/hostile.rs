@@ -1,5 +1,6 @@
 //! Keys that somebody else has spoilt.
 
+use divvy::lease::{GROUP_BYTES_MAX, Group};
 use divvy::store::{
     Acquired, Claim, Expected, KeyValue, Leases, Outcome, Prefix, SessionStart, StoreErrorKind,
     Tenure,
@@ -137,7 +138,13 @@ async fn spoilt_document_does_not_hide_other_groups() {
         .iter()
         .map(|it| (it.name.as_str(), it.json.as_deref()))
         .collect();
-    assert_eq!(shown, [("good", Some("{}")), ("list", None)]);
+    // One that is too long comes cut, and is known for it.
+    let (huge, others): (Vec<_>, Vec<_>) = shown.into_iter().partition(|it| it.0 == "huge");
+    assert_eq!(others, [("good", Some("{}")), ("list", None)]);
+    let cut = huge[0].1.unwrap();
+    assert_eq!(cut.len(), GROUP_BYTES_MAX + 1);
+    let error = Group::from_json("huge", cut).unwrap_err().to_string();
+    assert!(error.contains("at most 65536 bytes"), "{error}");
 }
 
 #[tokio::test]

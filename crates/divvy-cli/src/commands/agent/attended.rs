@@ -11,6 +11,7 @@ use divvy::store::LeaseKey;
 use serde_json::{Value, json};
 
 use super::health::Fitness;
+use crate::exec::render_metrics;
 use crate::http::{Attended, unix_ms};
 use crate::voice::say;
 
@@ -52,7 +53,8 @@ impl Attended for AttendedAgent {
     }
 
     fn metrics(&self) -> String {
-        self.view.render_metrics_with(&self.labels)
+        let commands = render_metrics(self.view.worker(), &self.labels);
+        self.view.render_metrics_with(&self.labels) + &commands
     }
 
     fn owned(&self) -> Value {

@@ -47,10 +47,11 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, shown: &Shown, snapshot: &Snapsh
         .lines()
         .map(|line| Line::from(printable(line).into_owned()));
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), text);
+    let lag = format!("  lag {} ", lag_of(snapshot));
     let [all, label, curve] = Layout::horizontal([
         Constraint::Min(40),
-        Constraint::Length(6),
-        Constraint::Length(24),
+        Constraint::Length(lag.chars().count() as u16),
+        Constraint::Length(16),
     ])
     .areas(last);
     let tone = match (unowned(snapshot), misplaced(snapshot)) {
@@ -61,11 +62,20 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, shown: &Shown, snapshot: &Snapsh
     let bold = Style::new().fg(tone).add_modifier(Modifier::BOLD);
     let line = Line::from(Span::styled(summary(snapshot), bold));
     frame.render_widget(Paragraph::new(line), all);
-    frame.render_widget(Paragraph::new("  lag "), label);
+    frame.render_widget(Paragraph::new(lag), label);
     let lags = shown.lags.iter().rev().take(curve.width.into());
     let mut lags: Vec<u64> = lags.copied().collect();
     lags.reverse();
     frame.render_widget(Sparkline::default().data(lags).style(WATCH), curve);
+}
+
+/// How long the store took to answer.
+fn lag_of(snapshot: &Snapshot) -> String {
+    let ms = snapshot.took.as_secs_f64() * 1000.0;
+    match ms < 100.0 {
+        true => format!("{ms:.1} ms"),
+        false => format!("{ms:.0} ms"),
+    }
 }
 
 fn draw_workers(frame: &mut Frame<'_>, area: Rect, shown: &Shown, snapshot: &Snapshot) {
@@ -165,6 +175,8 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
+    use divvy::Control;
+
     use super::*;
 
     fn worker(name: &str, owned: usize) -> WorkerStatus {
@@ -222,6 +234,7 @@ mod tests {
             quarantine: false,
             workers: vec![worker("a", 1), worker("b", 3)],
             partitions: (0..5).map(partition).collect(),
+            wishes: Control::default(),
             problems: Vec::new(),
             took: Duration::from_millis(2),
         };

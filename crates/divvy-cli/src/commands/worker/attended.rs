@@ -9,6 +9,7 @@ use divvy::manager::{Grant, Holder, MetricLabels, State, View, now, state_name};
 use divvy::{Health, Moment, Partition};
 use serde_json::{Value, json};
 
+use crate::exec::render_metrics;
 use crate::http::{Attended, unix_ms};
 
 /// What was assigned and is not given back, each with its grant.
@@ -97,7 +98,8 @@ impl Attended for AttendedWorker {
 
     fn metrics(&self) -> String {
         let metrics = self.view.metrics();
-        metrics.render_with(&self.name(), &self.labels)
+        let name = self.name();
+        metrics.render_with(&name, &self.labels) + &render_metrics(&name, &self.labels)
     }
 
     fn owned(&self) -> Value {
