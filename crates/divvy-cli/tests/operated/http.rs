@@ -129,6 +129,13 @@ async fn a_drained_agent_hands_everything_on_and_takes_it_again() {
         "{unready:?}"
     );
     let why = ask(second, "GET", "/v1/explain/demo:1").await.json();
+    assert_eq!(why["holder_known"], true, "{why}");
+    let why_not = ask(first, "GET", "/v1/explain/demo:1").await.json();
+    // What it does not look at is not said to be nobody's.
+    assert!(
+        why_not["holder"] == "b" || why_not["holder_known"] == false,
+        "{why_not}"
+    );
     let mut ranking = why["ranking"].as_array().unwrap().iter();
     let vetoed = ranking
         .find(|ranked| ranked["rejected"].is_string())

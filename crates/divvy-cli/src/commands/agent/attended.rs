@@ -111,6 +111,7 @@ impl AttendedAgent {
             "owned_here": explained.token.is_some(),
             "token": explained.token.map(|token| token.to_string()),
             "holder": explained.holder,
+            "holder_known": explained.is_holder_known,
             "desired": explained.desired,
             "misaligned": explained.why.as_ref().map(Misalignment::as_str),
             "held_by": by,

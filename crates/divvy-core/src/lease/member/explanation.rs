@@ -15,8 +15,11 @@ pub struct Explained {
     pub key: LeaseKey,
     /// The token, if this worker has it.
     pub token: Option<Token>,
-    /// Who has it, as far as this worker knows.
+    /// Who has it; nobody, where this worker has looked and found nobody.
     pub holder: Option<Box<str>>,
+    /// Whether this worker has looked: one that may have nothing, or is not
+    /// among the first for it, does not.
+    pub is_holder_known: bool,
     /// Who should have it; nothing while that is not known, or nobody may.
     pub desired: Option<Box<str>>,
     /// What keeps it from there, if that is this worker's business.
@@ -46,6 +49,7 @@ impl Member {
             }
             (Seen::Unknown | Seen::Free { .. }, None) => None,
         };
+        let is_holder_known = tenure.is_some() || unit.seen != Seen::Unknown;
         let is_mine = unit.place.desired.map(|peer| peer == self.roster.me());
         let why = match (is_mine, unit.tenure) {
             (Some(true), None) => Some(self.why_not_taken(unit, &Room::of(self))),
@@ -63,6 +67,7 @@ impl Member {
             key: key.clone(),
             token: tenure.map(|tenure| tenure.token),
             holder,
+            is_holder_known,
             desired: unit.place.desired.map(name),
             why,
             ranking,
