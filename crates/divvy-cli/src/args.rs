@@ -29,7 +29,7 @@ pub(crate) use cluster::{
 pub(crate) use exec::{ChildArgs, ExecArgs};
 pub(crate) use listen::ListenArgs;
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
-pub(crate) use playground::PlaygroundArgs;
+pub(crate) use playground::{MemberArgs, PlaygroundArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
 pub(crate) use webhook::{WEBHOOK_VARIABLE, WebhookArgs};
@@ -120,6 +120,9 @@ pub(crate) enum Command {
     /// Become a command that ends with its parent
     #[command(hide = true)]
     RunChild(ChildArgs),
+    /// Be a worker of a playground on a real store
+    #[command(hide = true)]
+    PlayMember(MemberArgs),
     /// End what commands have started, once their agent is gone
     #[command(hide = true)]
     SweepChildren,

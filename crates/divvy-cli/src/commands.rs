@@ -6,7 +6,7 @@ pub(crate) mod bench;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod key;
-mod live;
+pub(crate) mod live;
 mod picture;
 pub(crate) mod plan;
 pub(crate) mod playground;

@@ -8,8 +8,9 @@ mod output;
 mod sweeper;
 mod tally;
 
-pub(crate) use self::child::{Running, become_command};
+pub(crate) use self::child::{Running, become_command, end_with};
 pub(crate) use self::command_line::CommandLine;
+pub(crate) use self::ourselves::ourselves;
 pub(crate) use self::output::print;
 pub(crate) use self::sweeper::{Sweeper, sweep};
 pub(crate) use self::tally::render as render_metrics;

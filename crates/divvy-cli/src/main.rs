@@ -74,6 +74,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Simulate(args) => commands::simulate::run(args, &mut out)?,
         Command::Playground(args) => commands::playground::run(args, &mut out)?,
         Command::Doctor(args) => commands::doctor::run(args, &mut out)?,
+        Command::PlayMember(args) => commands::playground::play(args)?,
         Command::Bench(args) => commands::bench::run(args, &mut out)?,
     }
     out.flush().map_err(Failure::output)

@@ -4,7 +4,8 @@
 //! The [`Engine`] has the world and knows no sockets; [`Scenario`]s do things
 //! to it and judge what becomes of it; the [`Playground`] lets its time pass
 //! and serves the page and the interface behind it. It also shows a live cluster,
-//! which is only looked at.
+//! which is only looked at, or starts one of its own on a real store, whose
+//! members are processes ([`be_member`]).
 //!
 //! ```
 //! use divvy_playground::{Engine, builtin};
@@ -24,8 +25,10 @@ mod feed;
 mod fields;
 mod gauge;
 mod live;
+mod member;
 mod page;
 mod playground;
+mod real;
 mod scenario;
 mod server;
 mod setup;
@@ -38,7 +41,9 @@ pub use engine::{
     Answer, Engine, Gain, MoveDocument, News, PartitionDocument, Refusal, WhatIf, WorkerDocument,
 };
 pub use feed::{Follower, Message};
+pub use member::be_member;
 pub use playground::Playground;
+pub use real::{Crew, Ground, REAL_WORKERS_MAX};
 pub use scenario::{Listed, Outcome, SCENARIO_BYTES_MAX, Scenario, builtin, builtins};
 pub use server::listen;
 pub use setup::{PARTITIONS_MAX, PLACES_MAX, SEED_MAX, Setup, WORKERS_MAX, presets, strategies};

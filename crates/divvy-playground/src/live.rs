@@ -19,7 +19,7 @@ use crate::document::{ChoicesView, Point, Snapshot};
 use crate::engine::{Answer, News, PartitionDocument, Refusal, WhatIf, WorkerDocument};
 use crate::scenario::Scenario;
 use crate::shown::{Origin, Shown};
-use crate::stage::{Ranking, Stage};
+use crate::stage::{Desired, Ranking, Stage};
 use crate::timeline::{Timeline, Told};
 use log::Log;
 use roster::Roster;
@@ -33,6 +33,19 @@ const POINT_EVERY_MS: u64 = 500;
 const READ_ONLY: &str = "this page only looks at a live cluster: nothing can be changed here; \
                          divvy drain, cordon, uncordon, pin, unpin and refresh change what is wished";
 
+/// What a live cluster begins with.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Opening {
+    /// Where sequence numbers begin.
+    pub(crate) first: u64,
+    /// Another cluster has another one.
+    pub(crate) run: String,
+    /// How many numbers are kept for instances that are known beforehand.
+    pub(crate) seats: usize,
+    /// What a partition of weight 1 weighs in the store.
+    pub(crate) unit: f64,
+}
+
 /// A live cluster, as it was last seen.
 #[derive(Debug)]
 pub(crate) struct Live {
@@ -43,6 +56,7 @@ pub(crate) struct Live {
     opened_ms: u64,
     began_unix_ms: u64,
     run: String,
+    unit: f64,
     roster: Roster,
     log: Log,
     timeline: Timeline,
@@ -60,8 +74,13 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// What was seen at first. Sequence numbers begin at `first`.
-    pub(crate) fn new(first: u64, seen: Seen, moves: Vec<MoveEntry>, window: Arc<Window>) -> Self {
+    /// What was seen at first.
+    pub(crate) fn new(
+        opening: Opening,
+        seen: Seen,
+        moves: Vec<MoveEntry>,
+        window: Arc<Window>,
+    ) -> Self {
         let unix_ms = unix_ms();
         // The clock begins with the oldest thing that is known.
         let oldest = moves.iter().map(|entry| entry.unix_ms).min();
@@ -72,8 +91,9 @@ impl Live {
             opened: Instant::now(),
             opened_ms: unix_ms - began_unix_ms,
             began_unix_ms,
-            run: format!("{first:x}-live"),
-            roster: Roster::default(),
+            run: opening.run,
+            unit: opening.unit,
+            roster: Roster::with_seats(opening.seats),
             log: Log::default(),
             timeline: Timeline::default(),
             seen: seen.clone(),
@@ -83,7 +103,7 @@ impl Live {
             points: VecDeque::new(),
             trouble: None,
             view: None,
-            sequence: first,
+            sequence: opening.first,
             told: 0,
         };
         live.take_in(seen, moves);
@@ -99,7 +119,7 @@ impl Live {
         live
     }
 
-    fn now_ms(&self) -> u64 {
+    pub(crate) fn now_ms(&self) -> u64 {
         let since = self.opened.elapsed().as_millis();
         self.opened_ms + u64::try_from(since).unwrap_or(u64::MAX / 2)
     }
@@ -110,7 +130,10 @@ impl Live {
     }
 
     /// Takes in what a look gave.
-    fn take_in(&mut self, seen: Seen, moves: Vec<MoveEntry>) {
+    fn take_in(&mut self, mut seen: Seen, moves: Vec<MoveEntry>) {
+        for partition in &mut seen.partitions {
+            partition.weight /= self.unit;
+        }
         if self.trouble.take().is_some() {
             self.note("store", "the store answers again".to_owned());
         }
@@ -129,10 +152,11 @@ impl Live {
                 self.note("error", problem.clone());
             }
         }
+        let turns = self.roster.take_in(&seen);
         self.tell_moves(moves);
         // Who is there when somebody begins to look has not joined just then.
         let is_first = self.view.is_none();
-        let turns = self.roster.take_in(&seen).into_iter();
+        let turns = turns.into_iter();
         for turn in turns.filter(|turn| !is_first || turn.kind == "leader") {
             let told = Told {
                 worker: Some(turn.worker),
@@ -221,8 +245,88 @@ impl Live {
         }
     }
 
-    fn shown(&self) -> &Shown {
+    pub(crate) fn shown(&self) -> &Shown {
         self.view.as_ref().expect("a stage begins with a view")
+    }
+
+    /// What followers are to be told if this is shown next.
+    pub(crate) fn news_of(&mut self, next: Shown) -> Option<News> {
+        let before = self.shown();
+        let mut delta = before.delta_to(&next);
+        delta.events = self.timeline.untold(self.told);
+        if !delta.is_news(before) {
+            return None;
+        }
+        self.told = self.timeline.last();
+        self.view = Some(next);
+        self.sequence += 1;
+        delta.sequence = self.sequence;
+        Some(News::Delta(Box::new(delta)))
+    }
+
+    /// Everything, as the last news left it.
+    pub(crate) fn snapshot_of(
+        &self,
+        source: &'static str,
+        actions: Vec<&'static str>,
+        choices: ChoicesView,
+    ) -> Snapshot {
+        let shown = self.shown();
+        let origin = Origin {
+            run: self.run.clone(),
+            source,
+            mode: match self.mode {
+                Mode::Leader => "leader",
+                Mode::Lease => "lease",
+            },
+            actions,
+            choices,
+        };
+        let seen_ms = shown.clock.now_ms;
+        let points = self.points.iter();
+        let history = points.filter(|point| point.at_ms <= seen_ms).cloned();
+        let history = history.collect();
+        shown.clone().snapshot(self.sequence, origin, history)
+    }
+
+    /// Takes the place of another, whose timeline goes on; gives the number of
+    /// that news.
+    pub(crate) fn succeed(&mut self, before: Self) -> u64 {
+        let mut timeline = before.timeline;
+        std::mem::swap(&mut self.timeline, &mut timeline);
+        for event in timeline.after(0) {
+            let text = event.text.clone();
+            self.timeline
+                .tell(event.at_ms, event.kind, Told::default(), text);
+        }
+        self.told = self.timeline.last();
+        self.sequence = before.sequence + 1;
+        self.sequence
+    }
+
+    /// Puts something on the timeline.
+    pub(crate) fn tell(&mut self, kind: &'static str, told: Told, text: String) {
+        self.timeline.tell(self.now_ms(), kind, told, text);
+    }
+
+    /// This was shown.
+    pub(crate) fn show(&mut self, shown: Shown) {
+        self.view = Some(shown);
+    }
+
+    /// What was seen last.
+    pub(crate) const fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// The number of a worker that was seen under this id.
+    pub(crate) fn number(&self, id: &str) -> Option<usize> {
+        self.roster.find(id)
+    }
+
+    /// An instance has this number.
+    pub(crate) fn seat(&mut self, number: usize, instance: &str) {
+        self.roster.seat(number, instance);
     }
 }
 
@@ -248,41 +352,20 @@ impl Stage for Live {
 
     fn news(&mut self) -> Option<News> {
         let next = self.see();
-        let before = self.shown();
-        let mut delta = before.delta_to(&next);
-        delta.events = self.timeline.untold(self.told);
-        if !delta.is_news(before) {
-            return None;
-        }
-        self.told = self.timeline.last();
-        self.view = Some(next);
-        self.sequence += 1;
-        delta.sequence = self.sequence;
-        Some(News::Delta(Box::new(delta)))
+        self.news_of(next)
     }
 
     fn snapshot(&self) -> Snapshot {
-        let shown = self.shown();
-        let origin = Origin {
-            run: self.run.clone(),
-            source: "observed",
-            mode: match self.mode {
-                Mode::Leader => "leader",
-                Mode::Lease => "lease",
-            },
-            actions: Vec::new(),
-            choices: ChoicesView {
+        self.snapshot_of(
+            "observed",
+            Vec::new(),
+            ChoicesView {
                 presets: Vec::new(),
                 strategies: Vec::new(),
                 modes: Vec::new(),
                 isolations: Vec::new(),
             },
-        };
-        let seen_ms = shown.clock.now_ms;
-        let points = self.points.iter();
-        let history = points.filter(|point| point.at_ms <= seen_ms).cloned();
-        let history = history.collect();
-        shown.clone().snapshot(self.sequence, origin, history)
+        )
     }
 
     fn timeline(&self) -> &Timeline {
@@ -306,7 +389,7 @@ impl Stage for Live {
         self.account_of_worker(number)
     }
 
-    fn what_if(&self, _number: usize) -> Result<WhatIf, Refusal> {
+    fn what_if(&self, _number: usize, _desired: Desired) -> Result<WhatIf, Refusal> {
         let why = "what would become of it is decided inside of the cluster, and not known outside";
         Err(Refusal::Conflict(why.to_owned()))
     }

@@ -9,13 +9,16 @@ use divvy::observer::Observer;
 use divvy::store::StoreError;
 use divvy_core::Invalid;
 use divvy_sim::Trial;
+use serde_json::Value;
+use tokio::sync::Mutex as Mutexed;
 
-use crate::engine::Engine;
+use crate::engine::{Answer, Engine, Refusal};
 use crate::feed::{Feed, Follower};
-use crate::live::{Live, Watch, Window};
+use crate::live::{Live, Opening, Watch, Window};
+use crate::real::{Crew, Ground, Place, REAL_WORKERS_MAX, Real, Troupe};
 use crate::scenario::Scenario;
 use crate::setup::Setup;
-use crate::stage::{Ranking, Stage};
+use crate::stage::{Desired, Ranking, Stage};
 
 /// How often followers are told, at most.
 const TICK: Duration = Duration::from_millis(100);
@@ -36,6 +39,8 @@ struct Shared {
     feed: Feed,
     /// Who asks the store of a live cluster.
     watch: Option<Watch>,
+    /// Who does something, where that takes its time.
+    troupe: Option<Mutexed<Troupe>>,
 }
 
 impl Shared {
@@ -57,12 +62,12 @@ impl Playground {
         if let Some(scenario) = scenario {
             engine.start(scenario);
         }
-        Ok(Self::of(Box::new(engine), None))
+        Ok(Self::of(Box::new(engine), None, None))
     }
 
     /// A seed of the simulator, whose time passes from now on.
     pub fn replay(trial: &Trial) -> Self {
-        Self::of(Box::new(Engine::replay(trial, unix_ms())), None)
+        Self::of(Box::new(Engine::replay(trial, unix_ms())), None, None)
     }
 
     /// A live cluster, which is looked at so often and never changed. A store
@@ -76,15 +81,67 @@ impl Playground {
         let (seen, moves) = watch.look().await?;
         let window = Arc::new(Window::default());
         tokio::spawn(watch.clone().run(Arc::downgrade(&window), every));
-        let live = Live::new(unix_ms(), seen, moves, window);
-        Ok(Self::of(Box::new(live), Some(watch)))
+        let first = unix_ms();
+        let opening = Opening {
+            first,
+            run: format!("{first:x}-live"),
+            seats: 0,
+            unit: 1.0,
+        };
+        let live = Live::new(opening, seen, moves, window);
+        Ok(Self::of(Box::new(live), Some(watch), None))
     }
 
-    fn of(stage: Box<dyn Stage>, watch: Option<Watch>) -> Self {
+    /// A cluster of processes on a real store, by real time. Nobody else may be
+    /// in it; [`Playground::end`] ends it, and deletes what it wrote.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime: members are heard on it.
+    pub async fn perform(
+        ground: Ground,
+        setup: Setup,
+        crew: Crew,
+        every: Duration,
+    ) -> Result<Self, StoreError> {
+        setup.check()?;
+        ground.check(setup.mode)?;
+        if setup.workers > REAL_WORKERS_MAX {
+            let rule = format!(
+                "must be in 1..={REAL_WORKERS_MAX} on a real store, where each is a process"
+            );
+            return Err(Invalid::new("workers", setup.workers, rule).into());
+        }
+        ground.check_empty().await?;
+        let like = Place::new(String::new(), 1.0, None);
+        let count = setup.workers;
+        let opened = Troupe::open(ground, crew, setup, (unix_ms(), every));
+        let (mut troupe, live) = opened.await?;
+        if let Err(refusal) = troupe.add(count, &like, None) {
+            // Nothing was written that could be left.
+            troupe.end().await?;
+            return Err(StoreError::unfit(refusal));
+        }
+        let real = Real::new(live, &troupe);
+        let troupe = Some(Mutexed::new(troupe));
+        Ok(Self::of(Box::new(real), None, troupe))
+    }
+
+    /// Ends what was started, and deletes what it wrote; an error says what is
+    /// left.
+    pub async fn end(&self) -> Result<(), StoreError> {
+        match &self.shared.troupe {
+            Some(troupe) => troupe.lock().await.end().await,
+            None => Ok(()),
+        }
+    }
+
+    fn of(stage: Box<dyn Stage>, watch: Option<Watch>, troupe: Option<Mutexed<Troupe>>) -> Self {
         let shared = Arc::new(Shared {
             stage: Mutex::new(stage),
             feed: Feed::new(),
             watch,
+            troupe,
         });
         let weak = Arc::downgrade(&shared);
         let clock = thread::Builder::new().name("playground".into());
@@ -107,8 +164,32 @@ impl Playground {
 
     /// How workers rank for a partition, where there is a store to ask.
     pub(crate) async fn ranking(&self, partition: &str) -> Ranking {
-        let watch = self.shared.watch.as_ref()?;
+        let watch = match &self.shared.troupe {
+            // Whoever is busy with an action has no time for questions.
+            Some(troupe) => troupe.try_lock().ok()?.watch.clone(),
+            None => self.shared.watch.clone()?,
+        };
         watch.ranking(partition).await
+    }
+
+    /// Who should have each partition if a worker was not there, where there is
+    /// a store to ask.
+    pub(crate) async fn desired_without(&self, worker: usize) -> Desired {
+        let troupe = self.shared.troupe.as_ref()?.try_lock().ok()?;
+        troupe.desired_without(worker).await
+    }
+
+    /// Does what a request asks for; returns when it is done.
+    pub(crate) async fn request(&self, value: Value) -> Result<Answer, Refusal> {
+        match &self.shared.troupe {
+            Some(troupe) => troupe.lock().await.request(value).await,
+            None => {
+                let playground = self.clone();
+                let asked = move || playground.with(|stage| stage.request(value));
+                let asked = tokio::task::spawn_blocking(asked);
+                asked.await.expect("actions do not panic")
+            }
+        }
     }
 
     /// Follows from after a number on; from now on if none is given.

@@ -15,6 +15,10 @@ use crate::timeline::Timeline;
 /// was not asked or does not answer.
 pub(crate) type Ranking = Option<Vec<Considered>>;
 
+/// Who should have each partition if a worker was not there, by number; nothing
+/// where it was not asked or the store does not answer.
+pub(crate) type Desired = Option<Vec<Option<String>>>;
+
 /// What is shown, asked and, where that is possible, changed.
 pub(crate) trait Stage: Debug + Send {
     /// Time has passed; takes no longer than until `by`.
@@ -36,7 +40,7 @@ pub(crate) trait Stage: Debug + Send {
     /// A worker, with what it has.
     fn explain_worker(&self, number: usize) -> Result<WorkerDocument, Refusal>;
     /// What the death of a worker would cause.
-    fn what_if(&self, number: usize) -> Result<WhatIf, Refusal>;
+    fn what_if(&self, number: usize, desired: Desired) -> Result<WhatIf, Refusal>;
     /// Does what a request asks for.
     fn request(&mut self, value: Value) -> Result<Answer, Refusal>;
     /// Starts a scenario.
@@ -83,7 +87,7 @@ impl Stage for Engine {
         Self::explain_worker(self, number)
     }
 
-    fn what_if(&self, number: usize) -> Result<WhatIf, Refusal> {
+    fn what_if(&self, number: usize, _desired: Desired) -> Result<WhatIf, Refusal> {
         Self::what_if(self, number)
     }
 

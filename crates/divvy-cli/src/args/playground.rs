@@ -25,16 +25,18 @@ pub(crate) struct PlaygroundArgs {
     #[arg(conflicts_with_all = ["workers", "partitions", "preset", "strategy", "overlap", "seed"])]
     #[arg(conflicts_with_all = ["scenario", "replay", "headless", "list", "json"])]
     pub(crate) observe: bool,
-    /// The store of the cluster that is looked at [default: that of DIVVY_STORE]
-    #[arg(long, value_name = "URL", value_parser = typed_store, requires = "observe")]
+    /// Start real workers on this store, by real time, each a process; with --observe, the store of
+    /// the cluster that is looked at [default: a simulated world; with --observe, that of DIVVY_STORE]
+    #[arg(long, value_name = "URL", value_parser = typed_store)]
+    #[arg(conflicts_with_all = ["seed", "scenario", "replay", "headless", "list", "json"])]
     pub(crate) store: Option<StoreUrl>,
-    /// Time between two looks at a live cluster
-    #[arg(long, value_name = "SPAN", default_value = "500ms", value_parser = span, requires = "observe")]
-    pub(crate) interval: Duration,
+    /// Time between two looks at a live cluster [default: 500ms; 200ms at one of its own]
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(crate) interval: Option<Duration>,
     /// Which kind of coordination [default: leader; with --observe, the one that is found]
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
-    /// How many workers there are at first, 1 to 500 [default: 8]
+    /// How many workers there are at first, 1 to 500, on a real store 1 to 32 [default: 8]
     #[arg(long, value_name = "N")]
     pub(crate) workers: Option<usize>,
     /// How many partitions there are at first, 1 to 20000 [default: 256]
@@ -76,6 +78,16 @@ pub(crate) struct PlaygroundArgs {
     /// Print JSON, with --headless or --list
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) reach: StoreArgs,
+}
+
+/// A worker of a playground on a real store, as a process.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MemberArgs {
+    /// The process that started it
+    #[arg(long)]
+    pub(crate) parent: u32,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
 }

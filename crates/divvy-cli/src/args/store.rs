@@ -124,6 +124,22 @@ impl StoreArgs {
         }
         flags
     }
+
+    /// All flags for another process that is to reach the same store, in this
+    /// cluster.
+    pub(crate) fn flags(&self, cluster: &str) -> Vec<String> {
+        let timeout = format!("{}ms", self.operation_timeout.as_millis());
+        let settings = [
+            ("--cluster", cluster.to_owned()),
+            ("--operation-timeout", timeout),
+            ("--bucket", self.bucket.clone()),
+            ("--replicas", self.replicas.to_string()),
+        ];
+        let settings = settings.map(|(flag, value)| [flag.to_owned(), value]);
+        let mut flags = settings.concat();
+        flags.extend(self.login_flags());
+        flags
+    }
 }
 
 /// A store that was typed. Arguments are there for every user of the machine to

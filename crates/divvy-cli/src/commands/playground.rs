@@ -1,7 +1,12 @@
 //! `divvy playground`: a cluster to break, in the browser.
 
+mod real;
+
+pub(crate) use self::real::play;
+
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use divvy::observer::{self, Observer};
@@ -22,6 +27,9 @@ use crate::http::read_token;
 use crate::table::{Align, Table, Tone};
 use crate::terminal::Terminal;
 
+/// Time between two looks at a live cluster.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
 pub(crate) fn run(args: &PlaygroundArgs, out: &mut dyn Write) -> Result<(), Failure> {
     if args.list {
         return list(args, out);
@@ -30,11 +38,16 @@ pub(crate) fn run(args: &PlaygroundArgs, out: &mut dyn Write) -> Result<(), Fail
         let rule = "goes with --headless or --list";
         return Err(Failure::Usage(format!("--json {rule}")));
     }
-    if args.observe {
+    if args.observe || args.store.is_some() {
         return serve(args, None, out);
     }
     if args.reach.cluster != "default" {
-        return Err(Failure::Usage("--cluster goes with --observe".to_owned()));
+        let rule = "--cluster goes with --store, or with --observe";
+        return Err(Failure::Usage(rule.to_owned()));
+    }
+    if args.interval.is_some() {
+        let rule = "--interval goes with --store, or with --observe";
+        return Err(Failure::Usage(rule.to_owned()));
     }
     let scenario = match &args.scenario {
         Some(name) => Some(scenario(name, args.seed)?),
@@ -180,6 +193,7 @@ fn serve(
         let playground = match replayed {
             Some(trial) => Playground::replay(&trial),
             None if args.observe => observed(args).await?,
+            None if args.store.is_some() => real::opened(args, setup).await?,
             None => Playground::open(setup, scenario).map_err(divvy::Error::from)?,
         };
         let hint = match token {
@@ -190,11 +204,11 @@ fn serve(
         writeln!(out, "Ctrl-C ends it").map_err(Failure::output)?;
         out.flush().map_err(Failure::output)?;
         tokio::select! {
-            () = listen(listener, playground, token) => {}
+            () = listen(listener, playground.clone(), token) => {}
             _ = interrupted.recv() => {}
             _ = terminated.recv() => {}
         }
-        Ok::<(), Failure>(())
+        real::ended(&playground).await
     })?;
     runtime.shutdown_background();
     Ok(())
@@ -210,7 +224,8 @@ async fn observed(args: &PlaygroundArgs) -> Result<Playground, Failure> {
     });
     let observer = Observer::open(&url, &settings, mode).await;
     let observer = observer.map_err(live::refused)?;
-    let playground = Playground::observe(observer, args.interval).await;
+    let every = args.interval.unwrap_or(LOOK_EVERY);
+    let playground = Playground::observe(observer, every).await;
     playground.map_err(live::refused)
 }
 

@@ -273,15 +273,25 @@ pub(crate) fn become_command(args: &ChildArgs) -> Result<(), Failure> {
     Err(refusal)
 }
 
+/// Sees to it that this process ends with the one that started it.
+pub(crate) fn end_with(parent: u32) -> Result<(), Failure> {
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        return Err(Failure::Failed(anyhow!(
+            "cannot end with the parent: {error}"
+        )));
+    }
+    let found = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
+    match found == Some(parent) {
+        true => Ok(()),
+        // It was gone before that could be settled.
+        false => Err(Failure::Failed(anyhow!("who started it has ended"))),
+    }
+}
+
 /// Why this did not become the command.
 fn refusal(args: &ChildArgs) -> Failure {
-    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
-        return Failure::Failed(anyhow!("cannot end with the parent: {error}"));
-    }
-    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
-    if parent != Some(args.parent) {
-        // It was gone before that could be settled.
-        return Failure::Failed(anyhow!("who started it has ended"));
+    if let Err(failure) = end_with(args.parent) {
+        return failure;
     }
     let [command, arguments @ ..] = args.command.as_slice() else {
         return Failure::Usage("a command is missing".to_owned());

@@ -7,7 +7,7 @@ use std::process::Command;
 const RUNNING: &str = "/proc/self/exe";
 
 /// A command that is this program.
-pub(super) fn ourselves() -> std::io::Result<Command> {
+pub(crate) fn ourselves() -> std::io::Result<Command> {
     use std::os::unix::process::CommandExt as _;
     let path = match Path::new(RUNNING).exists() {
         true => PathBuf::from(RUNNING),

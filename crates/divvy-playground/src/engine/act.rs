@@ -23,7 +23,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn of(done: impl Into<String>) -> Result<Self, Refusal> {
+    pub(crate) fn of(done: impl Into<String>) -> Result<Self, Refusal> {
         Ok(Self {
             done: done.into(),
             worker: None,

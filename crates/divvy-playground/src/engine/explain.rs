@@ -99,6 +99,16 @@ pub struct Gain {
     gains: usize,
 }
 
+impl Gain {
+    pub(crate) const fn new(worker: usize, name: String, gains: usize) -> Self {
+        Self {
+            worker,
+            name,
+            gains,
+        }
+    }
+}
+
 impl Engine {
     /// Why a partition is where it is.
     pub fn explain_partition(&mut self, name: &str) -> Result<PartitionDocument, Refusal> {

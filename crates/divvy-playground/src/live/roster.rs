@@ -53,9 +53,34 @@ pub(crate) struct Turn {
 pub(crate) struct Roster {
     all: Vec<Known>,
     numbers: BTreeMap<String, usize>,
+    /// The numbers that instances have, whatever ids they get.
+    seats: BTreeMap<String, usize>,
 }
 
 impl Roster {
+    /// A roster whose first numbers are kept for instances that are known
+    /// before they are seen.
+    pub(crate) fn with_seats(count: usize) -> Self {
+        let empty = Known {
+            name: String::new(),
+            status: None,
+            is_listed: false,
+        };
+        Self {
+            all: vec![empty; count],
+            ..Self::default()
+        }
+    }
+
+    /// This number is that of an instance.
+    pub(crate) fn seat(&mut self, number: usize, instance: &str) {
+        if self.seats.get(instance) != Some(&number) {
+            self.seats.insert(instance.to_owned(), number);
+            self.numbers.insert(instance.to_owned(), number);
+            instance.clone_into(&mut self.all[number].name);
+        }
+    }
+
     /// The number of this name, which is its own from then on.
     pub(crate) fn number(&mut self, name: &str) -> usize {
         if let Some(number) = self.numbers.get(name) {
@@ -101,9 +126,9 @@ impl Roster {
     /// Takes in who is there, and tells what became of whom.
     pub(crate) fn take_in(&mut self, seen: &Snapshot) -> Vec<Turn> {
         let mut turns = Vec::new();
-        let listed: BTreeSet<&str> = seen.workers.iter().map(|w| w.name.as_str()).collect();
+        let listed = self.listed(seen);
         for (number, known) in self.all.iter_mut().enumerate() {
-            if known.is_listed && !listed.contains(known.name.as_str()) {
+            if known.is_listed && !listed.contains_key(&number) {
                 let was_here = known.is_here();
                 known.is_listed = false;
                 let text = format!("{} is not in the store any more", known.title());
@@ -114,15 +139,34 @@ impl Roster {
                 }));
             }
         }
-        for status in &seen.workers {
-            let number = self.number(&status.name);
+        for (number, status) in listed {
             let known = &mut self.all[number];
             let before = known.clone();
+            status.name.clone_into(&mut known.name);
             known.status = Some(status.clone());
             known.is_listed = true;
             turns.extend(compare(&before, known, number));
         }
         turns
+    }
+
+    /// What the store says of each worker, by number. An instance that has come
+    /// back under another id is told by the one that it has now.
+    fn listed<'a>(&mut self, seen: &'a Snapshot) -> BTreeMap<usize, &'a WorkerStatus> {
+        let mut listed: BTreeMap<usize, &WorkerStatus> = BTreeMap::new();
+        for status in &seen.workers {
+            let instance = status.instance.as_ref().unwrap_or(&status.name);
+            let number = match self.seats.get(instance) {
+                Some(number) => *number,
+                None => self.number(&status.name),
+            };
+            self.numbers.insert(status.name.clone(), number);
+            let other = listed.get(&number);
+            if !other.is_some_and(|other| other.life.is_here()) {
+                listed.insert(number, status);
+            }
+        }
+        listed
     }
 }
 

@@ -28,7 +28,7 @@ struct Loads {
 
 impl Live {
     /// All that is shown now.
-    pub(super) fn see(&self) -> Shown {
+    pub(crate) fn see(&self) -> Shown {
         let loads = self.loads();
         let workers = self.roster.shown().into_iter();
         let workers = workers.filter_map(|number| Some((number, self.worker(number, &loads)?)));

@@ -225,7 +225,10 @@ pub(super) async fn what_if(
     number: Result<Path<String>, PathRejection>,
 ) -> Response {
     match worker_number(number) {
-        Ok(number) => answer(ask(playground, move |e| e.what_if(number)).await),
+        Ok(number) => {
+            let desired = playground.desired_without(number).await;
+            answer(ask(playground, move |e| e.what_if(number, desired)).await)
+        }
         Err(why) => refused(&why),
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn act(
         Ok(value) => value,
         Err(refusal) => return *refusal,
     };
-    match ask(playground, move |stage| stage.request(value)).await {
+    match playground.request(value).await {
         Ok(answer) => Json(answer).into_response(),
         Err(why) => refused(&why),
     }

@@ -207,7 +207,7 @@ fn as_in_files(invalid: Invalid) -> Invalid {
     Invalid::new(field, invalid.value(), invalid.rule())
 }
 
-fn check_name(field: &'static str, name: &str) -> Result<(), Error> {
+pub(super) fn check_name(field: &'static str, name: &str) -> Result<(), Error> {
     let is_short = (1..=WORKER_NAME_BYTES_MAX).contains(&name.len());
     if !is_short || name.contains(char::is_control) {
         let rule = format!("must have 1..={WORKER_NAME_BYTES_MAX} bytes and no control characters");

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::error::{ManagerError, state_name};
 use super::metrics::Metrics;
-use super::settings::wrong_weight;
+use super::settings::{check_name, wrong_weight};
 use super::shown::Shown;
 
 /// The assignment of one worker.
@@ -175,6 +175,15 @@ impl View {
         let worker = Worker::new("worker")?.with_weight(weight);
         let weight = worker.map_err(|_error| wrong_weight(weight))?.weight();
         self.describe(|description| description.weight = weight);
+        Ok(())
+    }
+
+    /// Says which zone this worker is in, for strategies that spread over zones.
+    pub fn report_zone(&self, zone: Option<&str>) -> Result<(), ManagerError> {
+        if let Some(zone) = zone {
+            check_name("zone", zone)?;
+        }
+        self.describe(|description| description.zone = zone.map(Into::into));
         Ok(())
     }
 

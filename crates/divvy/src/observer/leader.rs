@@ -243,7 +243,7 @@ pub(super) async fn control(
 /// What the wishes have become, unless somebody else was faster.
 pub(super) async fn change(
     store: &dyn KeyValue,
-    change: &mut dyn FnMut(&mut Control),
+    change: &mut impl FnMut(&mut Control),
 ) -> Result<Option<Control>, StoreError> {
     let (mut control, revision) = control(store).await?;
     change(&mut control);

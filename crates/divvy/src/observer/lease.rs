@@ -244,7 +244,7 @@ pub(super) async fn control(store: &dyn Leases) -> Result<(Control, Option<Strin
 /// What the wishes have become, unless somebody else was faster.
 pub(super) async fn change(
     store: &dyn Leases,
-    change: &mut dyn FnMut(&mut Control),
+    change: &mut impl FnMut(&mut Control),
 ) -> Result<Option<Control>, StoreError> {
     let (mut control, before) = control(store).await?;
     change(&mut control);

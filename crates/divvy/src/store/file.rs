@@ -45,6 +45,7 @@ mod copier;
 mod database;
 mod entries;
 mod examination;
+mod erasing;
 mod failure;
 mod leases;
 mod log;

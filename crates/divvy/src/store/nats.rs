@@ -71,6 +71,11 @@ pub struct NatsStore {
 }
 
 impl NatsStore {
+    /// Removes all keys of the cluster, and what is left of deleted ones.
+    pub(super) async fn erase(&self) -> Result<(), StoreError> {
+        self.shared.erase().await
+    }
+
     /// Connects, and makes or checks the bucket. Servers that cannot be
     /// reached are tried again until `connect_timeout` is over.
     pub async fn open(url: &StoreUrl, settings: &StoreSettings) -> Result<Self, StoreError> {

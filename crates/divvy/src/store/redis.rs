@@ -12,6 +12,7 @@
 
 mod endpoint;
 mod examination;
+mod erasing;
 mod failure;
 mod groups;
 mod incarnation;

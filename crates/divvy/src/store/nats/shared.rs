@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use divvy_core::store::{Entry, Expected, Incarnation, Key, Outcome, Prefix, Revision, StoreError};
+use serde::de::IgnoredAny;
+use serde_json::json;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -230,6 +232,17 @@ impl Shared {
         }
         outcome(written, deletion_revision)
             .map_err(|fault| fault.of_write(format_args!("delete '{key}'")))
+    }
+
+    /// Removes all messages of the cluster's keys, deletion markers included.
+    pub(super) async fn erase(&self) -> Result<(), StoreError> {
+        let deadline = self.deadline();
+        self.ready(deadline).await?;
+        let all = json!({ "filter": self.bucket.subjects(&Prefix::ALL) });
+        let subject = format!("$JS.API.STREAM.PURGE.{}", self.bucket.stream);
+        let done: Result<IgnoredAny, Fault> = api::call(&self.link, deadline, &subject, &all).await;
+        done.map(drop)
+            .map_err(|fault| fault.of_write("erase the cluster"))
     }
 
     pub(super) async fn list(&self, prefix: &Prefix) -> Result<Vec<Entry>, StoreError> {

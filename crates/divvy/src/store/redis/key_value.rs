@@ -106,6 +106,14 @@ impl RedisKeyValue {
         })
     }
 
+    pub(super) fn link(&self) -> &Link {
+        &self.shared.link
+    }
+
+    pub(super) fn layout(&self) -> &KeyValueLayout {
+        &self.shared.layout
+    }
+
     /// The keys that every write touches.
     fn written(&self, key: &Key) -> Inputs {
         let layout = &self.shared.layout;

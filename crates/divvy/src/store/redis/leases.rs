@@ -99,8 +99,12 @@ impl RedisLeases {
         })
     }
 
-    fn link(&self) -> &Link {
+    pub(super) fn link(&self) -> &Link {
         &self.shared.link
+    }
+
+    pub(super) fn cluster_name(&self) -> &LeaseName {
+        &self.shared.cluster
     }
 
     fn id_of(&self, worker: &LeaseName) -> WorkerId {
