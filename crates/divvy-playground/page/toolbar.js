@@ -79,7 +79,7 @@ export class Toolbar extends EventTarget {
       item('store', { state: 'up' }, 'Up', 'answers, and fast'),
       item('store', { state: 'slow' }, 'Slow', 'answers late'),
       item('store', { state: 'down' }, 'Down', 'does not answer', true),
-      item('amnesia', { announced: true }, 'Amnesia', 'forgets, and is known as a new one', true),
+      parts.announced = item('amnesia', { announced: true }, 'Amnesia', 'forgets, and is known as a new one', true),
       item('amnesia', { announced: false }, 'Silent amnesia', 'forgets, and nobody is told', true),
       item('refresh', {}, 'Refresh', 'asks for the partitions again'));
     return element('details', { class: 'menu group' }, parts.store, parts.storeItems);
@@ -154,7 +154,11 @@ export class Toolbar extends EventTarget {
       if (node.hidden !== hidden) node.hidden = hidden;
     }
     parts.world.hidden = !['add', 'partitions', 'settings', 'reset'].some((action) => model.can(action));
-    byId('open-scenarios').hidden = !model.can('reset') && model.source !== 'simulated';
+    // A scenario needs a world, and a real store says by itself that it forgot.
+    const real = model.source === 'store';
+    byId('open-scenarios').hidden = real || (!model.can('reset') && model.source !== 'simulated');
+    parts.announced.hidden ||= real;
+    parts.resetSeed.parentElement.hidden = real;
     parts.run.classList.toggle('held', !clock.running);
     const label = clock.running ? 'Hold time (space)' : 'Let time run (space)';
     if (parts.run.title !== label) {

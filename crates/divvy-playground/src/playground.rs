@@ -112,7 +112,6 @@ impl Playground {
             );
             return Err(Invalid::new("workers", setup.workers, rule).into());
         }
-        ground.check_empty().await?;
         let like = Place::new(String::new(), 1.0, None);
         let count = setup.workers;
         let opened = Troupe::open(ground, crew, setup, (unix_ms(), every));
@@ -182,7 +181,12 @@ impl Playground {
     /// Does what a request asks for; returns when it is done.
     pub(crate) async fn request(&self, value: Value) -> Result<Answer, Refusal> {
         match &self.shared.troupe {
-            Some(troupe) => troupe.lock().await.request(value).await,
+            Some(troupe) => {
+                let done = troupe.lock().await.request(value).await;
+                // Whoever looks now sees what was done.
+                self.with_told(|_stage| ());
+                done
+            }
             None => {
                 let playground = self.clone();
                 let asked = move || playground.with(|stage| stage.request(value));

@@ -418,6 +418,16 @@ needed. Ctrl-C ends it.
 A scenario is a world, what is done to it and when, and a goal in numbers. --headless runs one as \
 fast as it goes, without a page, and exits with 1 where its goal is missed or an invariant broken.
 
+--store starts real workers in place of a world, each a process of this program, on a Redis, a NATS or \
+a file and by real time. Killing one is a SIGKILL and pausing it a SIGSTOP; cutting one off from its \
+store, and breaking that, is done inside of the workers, so whoever else uses the store notices \
+nothing. They are a cluster of their own, unless --cluster names one that nobody is in. Ctrl-C ends \
+them and deletes all that they have written. DIVVY_STORE alone starts nothing:
+
+  divvy playground --store redis://127.0.0.1:6379 --workers 6
+  divvy playground --store file:./playground.db --mode lease
+  divvy playground --store nats://127.0.0.1:4222 --partitions 1000 --preset default
+
 --observe shows a live cluster in place of a world: its workers, partitions and moves as they are, \
 by real time, as divvy status, top and why tell them. Nothing can be changed from that page, and what \
 the store does not tell is left out. A store that goes away is waited for:

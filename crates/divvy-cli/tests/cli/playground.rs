@@ -75,7 +75,18 @@ fn what_cannot_be_is_refused_before_anything_is_opened() {
     divvy("playground --preset hasty").refused(2, "preset 'hasty': must be one of fast,");
     divvy("playground --mode lease --strategy zoned").refused(2, "strategy 'zoned'");
     divvy("playground --json").refused(2, "--json goes with");
-    divvy("playground --cluster orders").refused(2, "--cluster goes with --observe");
+    divvy("playground --cluster orders").refused(2, "--cluster goes with --store");
+    divvy("playground --interval 1s").refused(2, "--interval goes with --store");
+    for (line, why) in [
+        ("--store memory", "is of one process"),
+        ("--store nats://127.0.0.1:1 --mode lease", "has no leases"),
+        ("--store file:./a.db --workers 33", "must be in 1..=32"),
+        ("--store file:./a.db --scenario lease-cut-off", "--scenario"),
+        ("--store file:./a.db --replay leader:1", "--replay"),
+        ("--store file:./a.db --seed 3", "--seed"),
+    ] {
+        divvy(&format!("playground --listen 127.0.0.1:0 {line}")).refused(2, why);
+    }
     divvy("playground --observe --store memory").refused(2, "store 'memory': lives and ends");
     divvy("playground --scenario nope --headless").refused(2, "scenario 'nope': is neither");
     divvy("playground --listen 0.0.0.0:0").refused(2, "listen '0.0.0.0:0': can be reached");

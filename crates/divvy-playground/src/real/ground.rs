@@ -63,20 +63,38 @@ impl Ground {
         }
     }
 
+    /// Makes the store if it is missing, and says once what is to be known of it.
+    pub(crate) async fn make(&self, mode: Mode) -> Result<Opened, StoreError> {
+        self.open_by(mode, &self.settings).await
+    }
+
+    /// Opens the store that is there.
     pub(crate) async fn open(&self, mode: Mode) -> Result<Opened, StoreError> {
+        self.open_by(mode, &self.looking()).await
+    }
+
+    async fn open_by(&self, mode: Mode, settings: &StoreSettings) -> Result<Opened, StoreError> {
         Ok(match mode {
-            Mode::Leader => Opened::Leader(open_key_value(&self.url, &self.settings).await?),
-            Mode::Lease => Opened::Lease(open_leases(&self.url, &self.settings).await?),
+            Mode::Leader => Opened::Leader(open_key_value(&self.url, settings).await?),
+            Mode::Lease => Opened::Lease(open_leases(&self.url, settings).await?),
         })
+    }
+
+    fn looking(&self) -> StoreSettings {
+        StoreSettings {
+            create: false,
+            ..self.settings.clone()
+        }
     }
 
     /// Workers are killed, and everything is deleted in the end: nobody else may
     /// be in this cluster, in either mode.
     pub(crate) async fn check_empty(&self) -> Result<(), StoreError> {
-        let keys = open_key_value(&self.url, &self.settings).await?;
+        let settings = self.looking();
+        let keys = open_key_value(&self.url, &settings).await?;
         let mut is_empty = keys.list(&Prefix::ALL).await?.is_empty();
         if self.has_leases() {
-            let leases = open_leases(&self.url, &self.settings).await?;
+            let leases = open_leases(&self.url, &settings).await?;
             is_empty &= leases.wishes().await?.is_none();
             is_empty &= leases.moves().await?.is_empty();
             is_empty &= leases.members().await?.is_empty();
@@ -98,11 +116,12 @@ impl Ground {
         group: &str,
         partitions: u32,
     ) -> Result<(), StoreError> {
+        let settings = self.looking();
         match mode {
-            Mode::Leader => erase_key_value(&self.url, &self.settings).await,
+            Mode::Leader => erase_key_value(&self.url, &settings).await,
             Mode::Lease => {
                 let groups = [Group::new(group, partitions)?];
-                erase_leases(&self.url, &self.settings, &groups).await
+                erase_leases(&self.url, &settings, &groups).await
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Real;
 use super::board::{Known, Place};
-use crate::document::{InvariantsView, WorkerView};
+use crate::document::{InvariantsView, PartitionsView, WorkerView};
 use crate::engine::explain::NAMES_MAX;
 use crate::engine::{Refusal, WorkerDocument};
 use crate::shown::Shown;
@@ -15,6 +15,9 @@ impl Real {
     pub(super) fn see(&self) -> Shown {
         let known = self.board.known();
         let mut shown = self.live.see();
+        if shown.partitions.names.is_empty() {
+            list(&mut shown, &known);
+        }
         let settings = &mut shown.settings;
         settings.preset = Some(known.setup.preset.clone());
         settings.strategy = Some(known.setup.strategy.as_str());
@@ -82,6 +85,21 @@ impl Real {
             worker,
         })
     }
+}
+
+/// The partitions that nobody has said to the store that there are: it does not
+/// know them before somebody leads, or while nobody has a lease.
+fn list(shown: &mut Shown, known: &Known) {
+    let count = known.setup.partitions;
+    let names = (0..count).map(|number| format!("{}:{number}", known.group));
+    shown.partitions = PartitionsView {
+        names: names.collect(),
+        weights: None,
+        owners: vec![-1; count],
+        tokens: vec![String::new(); count],
+        marks: vec![8; count],
+    };
+    shown.summary.partitions = count;
 }
 
 /// A worker that the store knows nothing of.

@@ -82,7 +82,8 @@ impl Troupe {
         (first, every): (u64, Duration),
     ) -> Result<(Self, Live), StoreError> {
         let board = Board::new(begin(setup.clone()));
-        let opened = ground.open(setup.mode).await?;
+        let opened = ground.make(setup.mode).await?;
+        ground.check_empty().await?;
         let (watch, live) = looked(&opened, &setup, (first, 0), every).await?;
         let troupe = Self {
             observer: opened.observer(),

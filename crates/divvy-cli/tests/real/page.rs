@@ -1,0 +1,156 @@
+//! A playground on a real store, as a process, and what it answers.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use divvy_testbed::{until, until_some};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::ground::Ground;
+
+/// Longer than anything takes, even on a machine that does much else.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+/// Longest that an answer of the page takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// It is killed when it is dropped, and its members with it.
+pub(crate) struct Page {
+    child: Child,
+    address: String,
+}
+
+impl Page {
+    /// Opens a playground of three workers with 24 partitions.
+    pub(crate) fn open(ground: &Ground) -> Self {
+        let mut command = ground.playground();
+        command.args(["--workers", "3", "--partitions", "24"]);
+        Self::start(command)
+    }
+
+    pub(crate) fn start(mut command: Command) -> Self {
+        command.args(["--listen", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let address = line.split("http://").nth(1).expect("it says where it is");
+        let address = address.split('/').next().unwrap().to_owned();
+        Self { child, address }
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (host, length) = (&self.address, body.len());
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = answer.split_once("\r\n\r\n").map_or("", |parts| parts.1);
+        (status, serde_json::from_str(body).unwrap_or_default())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Value {
+        let (status, answer) = self.ask("GET", path, "");
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    pub(crate) fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        self.ask("POST", path, &body.to_string())
+    }
+
+    pub(crate) fn asked(&self, action: Value) -> (u16, Value) {
+        self.post("/api/v1/actions", action)
+    }
+
+    /// Does something, which must be done.
+    pub(crate) fn act(&self, action: Value) -> Value {
+        let (status, answer) = self.asked(action.clone());
+        assert_eq!(status, 200, "{action}: {answer}");
+        answer
+    }
+
+    /// Does something to a worker.
+    pub(crate) fn act_on(&self, action: &str, worker: usize) {
+        self.act(json!({ "action": action, "worker": worker }));
+    }
+
+    pub(crate) fn snapshot(&self) -> Value {
+        self.get("/api/v1/snapshot")
+    }
+
+    /// The first snapshot for which it holds.
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let seen = async || Some(self.snapshot()).filter(&holds);
+        until_some(SOON, what, seen).await
+    }
+
+    /// Waits until everything has an owner, this worker among them or not.
+    pub(crate) async fn until_owned(&self, what: &str, worker: usize, has_some: bool) -> Value {
+        self.until(what, |seen| {
+            is_owned(seen) && (owned(seen, worker) > 0) == has_some
+        })
+        .await
+    }
+
+    /// The processes of its members.
+    pub(crate) fn members(&self) -> Vec<u32> {
+        let parent = format!("PPid:\t{}\n", self.child.id());
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+        let is_ours = |id: &u32| {
+            let status = std::fs::read_to_string(format!("/proc/{id}/status"));
+            status.is_ok_and(|status| status.contains(&parent))
+        };
+        all.filter_map(number).filter(is_ours).collect()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        let ended = async || self.child.try_wait().unwrap();
+        until_some(SOON, "it has ended", ended).await
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _waited = self.child.wait();
+    }
+}
+
+/// Whether everything that there is has an owner.
+pub(crate) fn is_owned(seen: &Value) -> bool {
+    let summary = &seen["summary"];
+    summary["partitions"].as_u64() > Some(0) && summary["owned"] == summary["partitions"]
+}
+
+/// How many partitions a worker has.
+pub(crate) fn owned(seen: &Value, worker: usize) -> u64 {
+    let mut workers = seen["workers"].as_array().unwrap().iter();
+    let found = workers.find(|one| one["number"] == worker);
+    found.map_or(0, |worker| worker["owned"].as_u64().unwrap())
+}
+
+/// Waits until none of these processes is there.
+pub(crate) async fn until_gone(processes: &[u32]) {
+    let is_alive = |id: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    until(SOON, "no member is left", async || {
+        !processes.iter().any(is_alive)
+    })
+    .await;
+}
