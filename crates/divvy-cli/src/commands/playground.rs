@@ -200,15 +200,21 @@ fn serve(
             Some(_) => "/#token=…, with your token",
             None => "/",
         };
-        writeln!(out, "playground at http://{address}{hint}").map_err(Failure::output)?;
-        writeln!(out, "Ctrl-C ends it").map_err(Failure::output)?;
-        out.flush().map_err(Failure::output)?;
-        tokio::select! {
-            () = listen(listener, playground.clone(), token) => {}
-            _ = interrupted.recv() => {}
-            _ = terminated.recv() => {}
-        }
-        real::ended(&playground).await
+        let shown = async {
+            writeln!(out, "playground at http://{address}{hint}").map_err(Failure::output)?;
+            writeln!(out, "Ctrl-C ends it").map_err(Failure::output)?;
+            out.flush().map_err(Failure::output)?;
+            tokio::select! {
+                () = listen(listener, playground.clone(), token) => {}
+                _ = interrupted.recv() => {}
+                _ = terminated.recv() => {}
+            }
+            Ok::<(), Failure>(())
+        };
+        let shown = shown.await;
+        // Whatever came of it, nothing that was started goes on.
+        real::ended(&playground).await?;
+        shown
     })?;
     runtime.shutdown_background();
     Ok(())

@@ -147,14 +147,12 @@ impl Known {
                 return;
             }
             Said::Deadline { identity, .. } => {
-                place.id = identity.map(|(id, _)| id).or(place.id.take());
+                place.id = identity.map(|(id, _)| id).or_else(|| place.id.take());
             }
-            Said::Trouble { text } => {
-                if place.trouble.as_ref() != Some(&text) {
-                    place.trouble = Some(text.clone());
-                    let text = format!("{}: {text}", place.name);
-                    self.note_worker("error", number, text);
-                }
+            Said::Trouble { text } if place.trouble.as_ref() != Some(&text) => {
+                place.trouble = Some(text.clone());
+                let text = format!("{}: {text}", place.name);
+                self.note_worker("error", number, text);
             }
             _ => {}
         }
