@@ -64,6 +64,8 @@ pub(crate) struct Live {
     /// By partition, who had it last, if that is known.
     last_owners: Vec<Option<usize>>,
     moves: u64,
+    /// Partitions that are being started or stopped, where members say so.
+    changing: usize,
     settled_since: Option<u64>,
     points: VecDeque<Point>,
     /// Why the store does not answer, if it does not.
@@ -99,6 +101,7 @@ impl Live {
             seen: seen.clone(),
             last_owners: Vec::new(),
             moves: 0,
+            changing: 0,
             settled_since: None,
             points: VecDeque::new(),
             trouble: None,
@@ -235,7 +238,7 @@ impl Live {
             self.points.push_back(Point {
                 at_ms: now_ms,
                 owned: summary.owned,
-                moving: summary.moving,
+                moving: summary.moving.max(self.changing),
                 imbalance: summary.imbalance,
                 moves: summary.moves,
             });
@@ -307,6 +310,11 @@ impl Live {
     /// Puts something on the timeline.
     pub(crate) fn tell(&mut self, kind: &'static str, told: Told, text: String) {
         self.timeline.tell(self.now_ms(), kind, told, text);
+    }
+
+    /// So many partitions are being started or stopped, as members say.
+    pub(crate) const fn change(&mut self, count: usize) {
+        self.changing = count;
     }
 
     /// This was shown.

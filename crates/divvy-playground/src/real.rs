@@ -12,6 +12,7 @@ mod ground;
 mod judge;
 mod overlay;
 mod process;
+mod runs;
 mod troupe;
 
 use std::time::{Duration, Instant};
@@ -67,6 +68,7 @@ impl Real {
         for note in known.notes.drain(..) {
             self.live.tell(note.kind, note.told, note.text);
         }
+        self.live.change(known.judge.changing().count());
         for (number, place) in known.places.iter().enumerate() {
             self.live.seat(number, &place.name);
         }

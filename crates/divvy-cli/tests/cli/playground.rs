@@ -78,14 +78,23 @@ fn what_cannot_be_is_refused_before_anything_is_opened() {
     divvy("playground --cluster orders").refused(2, "--cluster goes with --store");
     divvy("playground --interval 1s").refused(2, "--interval goes with --store");
     for (line, why) in [
-        ("--store memory", "is of one process"),
-        ("--store nats://127.0.0.1:1 --mode lease", "has no leases"),
-        ("--store file:./a.db --workers 33", "must be in 1..=32"),
-        ("--store file:./a.db --scenario lease-cut-off", "--scenario"),
-        ("--store file:./a.db --replay leader:1", "--replay"),
-        ("--store file:./a.db --seed 3", "--seed"),
+        ("--store memory", "store 'memory': is of one process"),
+        (
+            "--store nats://127.0.0.1:1 --mode lease",
+            "store 'nats://127.0.0.1:1': has no leases",
+        ),
+        (
+            "--store file:./a.db --workers 33",
+            "workers '33': must be in 1..=32 on a real store",
+        ),
     ] {
         divvy(&format!("playground --listen 127.0.0.1:0 {line}")).refused(2, why);
+    }
+    for flags in ["--scenario lease-cut-off", "--replay leader:1", "--seed 3"] {
+        let run = divvy(&format!("playground --store file:./a.db {flags}"));
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+        let word = flags.split(' ').next().expect("a flag");
+        assert!(run.stderr.contains(word), "{}", run.stderr);
     }
     divvy("playground --observe --store memory").refused(2, "store 'memory': lives and ends");
     divvy("playground --scenario nope --headless").refused(2, "scenario 'nope': is neither");

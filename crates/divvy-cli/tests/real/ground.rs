@@ -110,19 +110,28 @@ impl Ground {
         open_key_value(&self.url(), &settings).await.unwrap()
     }
 
+    const fn has_leases(&self) -> bool {
+        !matches!(self.server, Server::Nats { .. })
+    }
+
     /// Somebody has written something to a cluster.
     pub(crate) async fn write_to(&self, cluster: &str) {
         let store = self.keys_of(cluster).await;
         let key = Key::new(["something"]).unwrap();
         let written = store.compare_and_set(&key, Expected::Absent, b"1");
         assert!(matches!(written.await.unwrap(), Outcome::Done(_)));
+        if self.has_leases() {
+            let leases = open_leases(&self.url(), &settings(cluster)).await.unwrap();
+            assert!(leases.set_wishes(None, "{}").await.unwrap());
+            assert!(leases.log_moves(&["a move".to_owned()]).await.is_ok());
+        }
     }
 
     /// How many keys, wishes, moves and members a cluster has in the store.
     pub(crate) async fn count(&self, cluster: &str) -> usize {
         let store = self.keys_of(cluster).await;
         let mut count = store.list(&Prefix::ALL).await.unwrap().len();
-        if !matches!(self.server, Server::Nats { .. }) {
+        if self.has_leases() {
             let leases = open_leases(&self.url(), &settings(cluster)).await.unwrap();
             count += usize::from(leases.wishes().await.unwrap().is_some());
             count += leases.moves().await.unwrap().len();

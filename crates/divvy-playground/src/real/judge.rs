@@ -11,6 +11,7 @@ use divvy_core::leader::SessionId;
 use divvy_core::store::Token;
 use divvy_sim::{Bounds, Broken, Fact, Ledger, OwnershipInvariants, Seen, TrueTime};
 
+use super::runs::Runs;
 use crate::member::line::Said;
 
 /// How long what is said may take to arrive.
@@ -26,15 +27,6 @@ enum Told {
     Gone { in_order: bool },
 }
 
-/// A partition at a member, as far as its hooks say.
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    /// Its own deadline, in lease mode.
-    until: Option<u64>,
-    /// A hook of it runs.
-    is_changing: bool,
-}
-
 #[derive(Debug)]
 pub(crate) struct Judge {
     group: String,
@@ -48,10 +40,12 @@ pub(crate) struct Judge {
     checked: u64,
     /// By partition, who was last granted it with which token.
     granted: BTreeMap<u32, (usize, Token)>,
-    /// What runs where, by partition and life.
-    runs: BTreeMap<(u32, usize), Run>,
-    /// By life, until when its grants are current, in leader mode.
-    until: BTreeMap<usize, u64>,
+    /// What runs where, as soon as it is heard, and when it was judged: what two
+    /// members say can be compared only in order.
+    heard: Runs,
+    seen: Runs,
+    /// Up to when everything has arrived.
+    settled: u64,
 }
 
 impl Judge {
@@ -84,8 +78,9 @@ impl Judge {
             judged: 0,
             checked: 0,
             granted: BTreeMap::new(),
-            runs: BTreeMap::new(),
-            until: BTreeMap::new(),
+            heard: Runs::default(),
+            seen: Runs::default(),
+            settled: 0,
         }
     }
 
@@ -100,14 +95,13 @@ impl Judge {
         else {
             return;
         };
-        self.follow(life, said);
+        self.heard.follow(life, said);
         self.wait(*at, life, Told::Said(said.clone()));
     }
 
     /// A life is over.
     pub(crate) fn gone(&mut self, now: u64, life: usize, in_order: bool) {
-        self.runs.retain(|(_, other), _| *other != life);
-        self.until.remove(&life);
+        self.heard.gone(life);
         self.wait(now, life, Told::Gone { in_order });
     }
 
@@ -127,6 +121,7 @@ impl Judge {
     pub(crate) fn pass(&mut self, now: u64) -> Vec<Broken> {
         let mut broken = Vec::new();
         let settled = now.saturating_sub(DELAY.as_nanos() as u64);
+        self.settled = settled;
         while let Some(first) = self.waiting.first_entry() {
             let at = first.key().0;
             if at > settled && self.waiting.len() <= WAITING_MAX {
@@ -143,13 +138,17 @@ impl Judge {
         match told {
             Told::Forgot => self.observe(at, &Fact::Forgot { announced: false }),
             Told::Gone { in_order } => {
+                self.seen.gone(life);
                 let fact = Fact::Gone {
                     member: life,
                     in_order: *in_order,
                 };
                 self.observe(at, &fact)
             }
-            Told::Said(said) => self.judge_said(at, life, said),
+            Told::Said(said) => {
+                self.seen.follow(life, said);
+                self.judge_said(at, life, said)
+            }
         }
     }
 
@@ -220,22 +219,27 @@ impl Judge {
         let name = format!("{}:{number}", self.group);
         // Whoever goes on after a pause has the token that it had.
         let last = self.granted.insert(number, (member, token));
-        if last != Some((member, token)) {
-            let name = name.as_str();
-            self.observe(at, &Fact::LeaseGranted { name, token })?;
-        }
+        let granted = match last == Some((member, token)) {
+            true => Ok(()),
+            false => {
+                let name = name.as_str();
+                self.observe(at, &Fact::LeaseGranted { name, token })
+            }
+        };
         let fact = Fact::StartCalled {
             member,
             partition: number as usize,
             name: &name,
             token,
         };
-        self.observe(at, &fact)?;
+        // It runs, with whatever token.
+        let started = self.observe(at, &fact);
         // In leader mode all of a member have the same.
-        match self.until.contains_key(&member) {
+        let extended = match self.seen.is_led(member) {
             true => Ok(()),
             false => self.extend(at, member, number, Some(until)),
-        }
+        };
+        granted.and(started).and(extended)
     }
 
     fn extend(
@@ -264,79 +268,19 @@ impl Judge {
         self.invariants.observe(&seen)
     }
 
-    /// What runs where, as soon as it is heard.
-    fn follow(&mut self, life: usize, said: &Said) {
-        match *said {
-            Said::Starting {
-                partition, until, ..
-            } => {
-                let is_led = self.until.contains_key(&life);
-                let run = Run {
-                    until: (!is_led).then_some(until),
-                    is_changing: true,
-                };
-                self.runs.insert((partition, life), run);
-            }
-            Said::Started {
-                partition,
-                failed: true,
-                ..
-            }
-            | Said::Stopped { partition, .. } => {
-                self.runs.remove(&(partition, life));
-            }
-            Said::Started { partition, .. } => self.change(partition, life, false),
-            Said::Stopping { partition, .. } => self.change(partition, life, true),
-            Said::Deadline { until, .. } => {
-                self.until.insert(life, until.unwrap_or(0));
-            }
-            Said::Deadlines {
-                ref partitions,
-                until,
-                ..
-            } => {
-                for partition in partitions {
-                    if let Some(run) = self.runs.get_mut(&(*partition, life)) {
-                        run.until = Some(until.unwrap_or(0));
-                    }
-                }
-            }
-            Said::Done { .. } | Said::State { .. } | Said::Trouble { .. } => {}
-        }
-    }
-
-    fn change(&mut self, partition: u32, life: usize, is_changing: bool) {
-        if let Some(run) = self.runs.get_mut(&(partition, life)) {
-            run.is_changing = is_changing;
-        }
-    }
-
     /// How many facts were held against the invariants.
     pub(crate) const fn checked(&self) -> u64 {
         self.checked
     }
 
-    /// Partitions that more than one works on at this time.
-    pub(crate) fn doubles(&self, now: u64) -> Vec<u32> {
-        let mut doubles = Vec::new();
-        let mut last = None;
-        let current = self.runs.iter().filter(|((_, life), run)| {
-            let until = run.until.or_else(|| self.until.get(life).copied());
-            until.unwrap_or(0) > now
-        });
-        for ((partition, _), _) in current {
-            if last == Some(*partition) && doubles.last() != last.as_ref() {
-                doubles.push(*partition);
-            }
-            last = Some(*partition);
-        }
-        doubles
+    /// Partitions that more than one worked on, when it was last judged.
+    pub(crate) fn doubles(&self) -> Vec<u32> {
+        self.seen.doubles(self.settled)
     }
 
     /// Partitions of which a hook runs.
     pub(crate) fn changing(&self) -> impl Iterator<Item = u32> {
-        let changing = self.runs.iter().filter(|(_, run)| run.is_changing);
-        changing.map(|((partition, _), _)| *partition)
+        self.heard.changing()
     }
 }
 
@@ -389,8 +333,9 @@ mod tests {
         let mut judge = judge();
         start(&mut judge, 0, 10, 1, 1000);
         start(&mut judge, 1, 20, 2, 1000);
-        assert_eq!(judge.doubles(30 * MS), [3]);
-        assert_eq!(broken(&mut judge), ["I1"]);
+        let broken = judge.pass(30 * MS + DELAY.as_nanos() as u64);
+        assert_eq!(broken[0].invariant, "I1");
+        assert_eq!(judge.doubles(), [3]);
     }
 
     #[test]
@@ -405,8 +350,9 @@ mod tests {
             }
             let at = if end == "is late" { 101 } else { 20 };
             start(&mut judge, 1, at, 2, 1000);
-            assert!(judge.doubles(at * MS).is_empty(), "{end}");
-            assert!(broken(&mut judge).is_empty(), "{end}");
+            let broken = judge.pass(at * MS + DELAY.as_nanos() as u64);
+            assert!(broken.is_empty(), "{end}");
+            assert!(judge.doubles().is_empty(), "{end}");
         }
     }
 

@@ -169,7 +169,7 @@ fn mark(shown: &mut Shown, known: &Known) {
     for partition in known.judge.changing().filter_map(at) {
         partitions.marks[partition] = 1;
     }
-    let doubles = known.judge.doubles(super::now());
+    let doubles = known.judge.doubles();
     summary.two_owners = Some(doubles.len());
     for partition in doubles.into_iter().filter_map(at) {
         partitions.marks[partition] = 9;

@@ -21,6 +21,7 @@ use super::process::Process;
 use crate::engine::Refusal;
 use crate::live::{Live, Opening, Watch, Window};
 use crate::member::line::{Brief, Order, UNIT};
+use crate::member::weather::Weather;
 use crate::setup::{PARTITIONS_MAX, Setup};
 
 /// Most members at once: each is a process.
@@ -226,31 +227,37 @@ impl Troupe {
         Ok(())
     }
 
-    /// Ends all members: those that can, in order.
+    /// Ends all members: those that can, in order. Whoever stands still or does
+    /// not reach the store cannot say that it leaves.
     pub(super) async fn dismiss(&mut self) {
-        let is_paused: Vec<bool> = {
+        let can_leave: Vec<bool> = {
             let mut known = self.board.known();
+            let store = known.store;
             let places = known.places.iter_mut();
             let each = places.map(|place| {
                 place.is_leaving = true;
-                place.paused
+                let weather = place.weather(store);
+                !place.paused && matches!(weather, Weather::Open | Weather::Slow)
             });
             each.collect()
         };
         let mut leaving = Vec::new();
-        for (process, is_paused) in self.processes.drain(..).zip(is_paused) {
+        for (process, can_leave) in self.processes.drain(..).zip(can_leave) {
             let Some(mut process) = process.filter(|process| !process.has_ended()) else {
                 continue;
             };
             let board = self.board.clone();
             leaving.push(tokio::spawn(async move {
-                let order = Order::Stop { keep_ms: None };
-                // One that takes no more orders is killed when its time is over.
-                let _unheard = process.tell(order, false, &board).await;
-                let leaving = timeout(LEAVING_MAX, process.until_ended());
-                if is_paused || leaving.await.is_err() {
-                    process.kill().await;
+                if can_leave {
+                    let order = Order::Stop { keep_ms: None };
+                    // One that takes no more orders is killed when its time is over.
+                    let _unheard = process.tell(order, false, &board).await;
+                    let leaving = timeout(LEAVING_MAX, process.until_ended());
+                    if leaving.await.is_ok() {
+                        return;
+                    }
                 }
+                process.kill().await;
             }));
         }
         for one in leaving {
