@@ -87,10 +87,32 @@ impl Page {
         self.get("/api/v1/snapshot")
     }
 
-    /// The first snapshot for which it holds.
+    /// The first snapshot for which it holds. One is asked for when something
+    /// has changed: members on a machine with few cores need them, too.
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        let seen = async || Some(self.snapshot()).filter(&holds);
+        let seen = async || {
+            let seen = Some(self.snapshot()).filter(&holds);
+            if seen.is_none() {
+                self.follow();
+            }
+            seen
+        };
         until_some(SOON, what, seen).await
+    }
+
+    /// Waits for the next news, of which there are ten a second at most.
+    fn follow(&self) {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let host = &self.address;
+        let request = format!("GET /api/v1/events HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        (&stream).write_all(request.as_bytes()).unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        let is_news = |line: &std::io::Result<String>| {
+            let line = line.as_ref().unwrap();
+            line.starts_with("data:")
+        };
+        assert!(lines.any(|line| is_news(&line)), "there is more to come");
     }
 
     /// Waits until everything has an owner, this worker among them or not.
