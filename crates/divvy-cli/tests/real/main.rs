@@ -85,9 +85,8 @@ fn a_store_that_is_down_is_survived_with_one_owner_each() {
             seen["store"]["state"] == "down" && seen["summary"]["owned"] == 0
         })
         .await;
-        page.act(json!({ "action": "store", "state": "slow" }));
-        page.until("all is owned again", is_owned).await;
         page.act(json!({ "action": "store", "state": "up" }));
+        page.until("all is owned again", is_owned).await;
         assert_sound(&page).await;
     });
 }

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// How much later a slow store answers.
-const SLOW: Duration = Duration::from_millis(150);
+/// How much later a slow store answers: less than the shortest lease of any
+/// preset gives a renewal, or nobody could lead.
+const SLOW: Duration = Duration::from_millis(50);
 
 /// How a store is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
