@@ -44,8 +44,8 @@
 mod copier;
 mod database;
 mod entries;
-mod examination;
 mod erasing;
+mod examination;
 mod failure;
 mod leases;
 mod log;

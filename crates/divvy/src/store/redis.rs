@@ -11,8 +11,8 @@
 //! keys, for it would evict leases.
 
 mod endpoint;
-mod examination;
 mod erasing;
+mod examination;
 mod failure;
 mod groups;
 mod incarnation;
