@@ -22,12 +22,15 @@ use super::event::{ControllerEventKind as Told, Events};
 use super::operations::carry_out;
 use super::status::{Owned, Status, Wish};
 use super::thread::Started;
+use crate::manager::settings::span::Span;
 use crate::store::backoff::Backoff;
 use crate::store::clock::boottime;
 use crate::store::{Connection, Leases};
 
 /// What waits for the driver; tasks beyond that wait themselves.
 pub(super) const INPUTS_MAX: usize = 1024;
+/// As exactly as people are told of times.
+const TENTH: Duration = Duration::from_millis(100);
 /// The driver wakes at least this often.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// What a worker has is shown only so often: each time costs as much as there
@@ -448,7 +451,9 @@ impl Driver {
                 events.tell(|| Told::Recovered);
             }
             Report::Quarantined(left) => {
-                tracing::warn!(?left, "the store has just started: nothing is granted yet");
+                let tenths = left.as_millis().div_ceil(100);
+                let span = Span(TENTH * u32::try_from(tenths).unwrap_or(u32::MAX));
+                tracing::warn!("the store has just started: nothing is granted for {span} more");
                 events.tell(|| Told::Quarantined(left));
             }
             Report::StartFailed(_) => {

@@ -34,6 +34,11 @@ pub enum ManagerError {
     #[error("connection to the store lost: {0}")]
     ConnectionLost(Box<str>),
 
+    /// The store was never reached, for as long as a start may try. Check its
+    /// address, and whether it runs.
+    #[error("the store was not reached {0}")]
+    Unreached(Box<str>),
+
     /// The lease could not be renewed in time, and work stops before it ends.
     /// Nothing has to be done: it goes on by itself when the store answers, or
     /// with another id when others have taken over.
@@ -108,6 +113,7 @@ impl ManagerError {
             Self::Invalid(_) => "invalid",
             Self::StableIdExhausted { .. } => "stable_id_exhausted",
             Self::ConnectionLost(_) => "connection_lost",
+            Self::Unreached(_) => "unreached",
             Self::LeaseRunsOut { .. } => "lease_runs_out",
             Self::Store(_) => "store",
             Self::StaleAssignment { .. } => "stale_assignment",

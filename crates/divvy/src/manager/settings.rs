@@ -8,8 +8,8 @@ pub(crate) mod span;
 
 use divvy_core::leader::{LeaderSettings, SelfDescription, Shutdown, TIMING_MAX};
 use divvy_core::{
-    Error, Health, Invalid, Spelled, StrategyName, StrategySettings, WORKER_NAME_BYTES_MAX,
-    WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN, Worker,
+    Error, Health, Invalid, PARTITIONS_MAX, Spelled, StrategyName, StrategySettings,
+    WORKER_NAME_BYTES_MAX, WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN, Worker,
 };
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +149,10 @@ impl Settings {
     pub fn source(&self) -> Result<Option<StaticSource>, Error> {
         match (self.groups.is_empty(), self.shards_per_group) {
             (true, None) => Ok(None),
+            (_, Some(0)) => {
+                let rule = format!("must be in 1..={PARTITIONS_MAX}");
+                Err(Invalid::new("shards_per_group", 0, rule).into())
+            }
             (false, Some(shards)) => {
                 let groups = self.groups.iter().map(String::as_str);
                 StaticSource::shards(groups, shards).map(Some)

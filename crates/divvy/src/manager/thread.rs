@@ -30,6 +30,7 @@ use super::hooks::Hooks;
 use super::measured::Measured;
 use super::reach::reach;
 use super::settings::Settings;
+use super::settings::span::Span;
 use super::source::PartitionSource;
 use super::startup::{Started, Startup};
 use super::status::{Status, View, Wish};
@@ -228,19 +229,33 @@ async fn open(
                 Err(error) => return Err(ManagerError::Store(error)),
             };
             if tries >= retry.max_retries {
-                return Err(ManagerError::ConnectionLost(error.to_string().into()));
+                let attempts = match tries {
+                    0 => "1 attempt".to_owned(),
+                    again => format!("{} attempts", again + 1),
+                };
+                let why = format!("in {attempts}: {error}");
+                return Err(ManagerError::Unreached(why.into()));
             }
-            tracing::warn!("{error}; trying again");
-            last.set(Some(error));
-            sleep(retry.delay(tries)).await;
+            let delay = retry.delay(tries);
             tries += 1;
+            tracing::warn!(
+                "{error}; trying again in {} ({tries} of {}), each time for up to {}, until \
+                 startup_timeout ({}) is over",
+                Span(delay),
+                retry.max_retries,
+                Span(settings.connect_timeout),
+                Span(limit),
+            );
+            last.set(Some(error));
+            sleep(delay).await;
         }
     };
     tokio::select! {
         opened = timeout(limit, opening) => opened.unwrap_or_else(|_elapsed| {
             let last: Option<StoreError> = last.take();
-            let why = last.map_or_else(|| format!("no answer within {limit:?}"), |e| e.to_string());
-            Err(ManagerError::ConnectionLost(why.into()))
+            let last = last.map_or_else(|| "no answer".to_owned(), |error| error.to_string());
+            let why = format!("within startup_timeout ({}): {last}", Span(limit));
+            Err(ManagerError::Unreached(why.into()))
         }),
         _ = stop.changed() => Err(ManagerError::Ended("it was stopped before it had started".into())),
     }

@@ -403,7 +403,7 @@ async fn a_start_without_its_server_ends_in_time_and_says_why() {
     let builder = Manager::builder((nobody, store), source).settings(settings);
     let started = builder.start_with(|view| looked = Some(view)).await;
     let told = started.unwrap_err();
-    assert!(matches!(told, ManagerError::ConnectionLost(_)), "{told:?}");
+    assert!(matches!(told, ManagerError::Unreached(_)), "{told:?}");
     let view = looked.unwrap();
     assert_eq!((view.state(), view.worker_id()), (State::Shutdown, None));
 }

@@ -150,6 +150,6 @@ pub(crate) async fn a_start_on_a_server_that_hangs_ends_in_time(mut bed: Bed) {
         Err(told) => told,
         Ok(started) => panic!("{:?}", started.stop(Shutdown::Leave).await),
     };
-    assert!(matches!(told, ManagerError::ConnectionLost(_)), "{told:?}");
+    assert!(matches!(told, ManagerError::Unreached(_)), "{told:?}");
     bed.server().unwrap().resume();
 }

@@ -135,7 +135,14 @@ impl TryFrom<Document> for ControllerSettings {
                 },
                 GroupForm::Limited(form) => form,
             };
-            let group = Group::new(&name, form.units)?;
+            let group = Group::new(&name, form.units).map_err(|error| {
+                let value = format!("{name}: {}", form.units);
+                Invalid::new(
+                    "workloads",
+                    value,
+                    format!("{} {}", error.field(), error.rule()),
+                )
+            })?;
             let group = group.with_max_per_worker(form.max_per_worker);
             settings.groups.push(group);
         }

@@ -68,6 +68,11 @@ impl Form {
     fn blame<D: DeserializeOwned>(self, fields: &Map<String, Value>) -> Option<(String, String)> {
         fields.iter().find_map(|(field, value)| {
             let why = alone::<D>(field, value.clone())?;
+            let unknown = format!("unknown field `{field}`");
+            if why.starts_with(&unknown) {
+                // All that there are would fill a page.
+                return Some((field.clone(), unknown));
+            }
             let is_whole = self.whole.contains(&field.as_str());
             let inner = value.as_object().filter(|_| !is_whole);
             let inner = inner.into_iter().flatten().find_map(|(name, value)| {
