@@ -41,7 +41,7 @@ pub(crate) struct Children {
 impl Children {
     /// What was asked for, and what has to be printed of the commands' output.
     pub(crate) fn new(exec: &str, args: &ExecArgs) -> Result<(Self, Lines), Failure> {
-        let command = Arc::new(CommandLine::parse("exec", exec)?);
+        let command = Arc::new(CommandLine::with_places("exec", exec)?);
         let (output, lines) = Output::new(args.output_dir.as_deref())?;
         let children = Self {
             command,

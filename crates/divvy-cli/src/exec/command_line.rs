@@ -8,6 +8,9 @@ use crate::failure::Failure;
 /// Longest command line, in bytes.
 const BYTES_MAX: usize = 64 * 1024;
 
+/// What can be filled in.
+const PLACES: [&str; 4] = ["partition", "workload", "unit", "token"];
+
 /// A command and its arguments. No shell reads it: what is filled in cannot
 /// become anything but part of an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,28 +45,32 @@ impl CommandLine {
         }
     }
 
+    /// The same with places to fill in. What looks like one and is none is a
+    /// mistake.
+    pub(super) fn with_places(flag: &'static str, text: &str) -> Result<Self, Failure> {
+        let line = Self::parse(flag, text)?;
+        let mut pieces = line.words.iter().flat_map(|word| pieces(word));
+        if let Some(name) = pieces.find_map(|piece| piece.unknown()) {
+            let places = PLACES.map(|place| format!("{{{place}}}")).join(", ");
+            let rule = format!(
+                "{{{name}}} is filled in with nothing: there are {places}; for the word in \
+                 braces itself, write {{{{{name}}}}}"
+            );
+            return Err(Failure::Usage(Invalid::new(flag, text, rule).to_string()));
+        }
+        Ok(line)
+    }
+
     /// The words, with places filled in.
     pub(super) fn filled(&self, fill: &Fill<'_>) -> Vec<String> {
         let token = fill.token.to_string();
-        let fill_word = |word: &String| {
-            let mut filled = String::new();
-            let mut rest = word.as_str();
-            while let Some(at) = rest.find('{') {
-                filled.push_str(&rest[..at]);
-                rest = &rest[at..];
-                let places = [
-                    ("{partition}", fill.partition),
-                    ("{workload}", fill.workload),
-                    ("{unit}", fill.unit),
-                    ("{token}", &token),
-                ];
-                let place = places.iter().find(|(place, _)| rest.starts_with(place));
-                let (place, value) = place.copied().unwrap_or(("{", "{"));
-                filled.push_str(value);
-                rest = &rest[place.len()..];
-            }
-            filled + rest
+        let values = [fill.partition, fill.workload, fill.unit, &token];
+        let filled = |piece: Piece<'_>| match piece {
+            Piece::Place(place) => values[place].to_owned(),
+            Piece::Text(text) => text.to_owned(),
+            Piece::Unknown(name) => format!("{{{name}}}"),
         };
+        let fill_word = |word: &String| pieces(word).into_iter().map(filled).collect();
         self.words.iter().map(fill_word).collect()
     }
 
@@ -71,6 +78,63 @@ impl CommandLine {
     pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
+}
+
+/// A part of a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece<'a> {
+    /// Stands for itself.
+    Text(&'a str),
+    /// Is filled in: the number of the place.
+    Place(usize),
+    /// Looks like a place.
+    Unknown(&'a str),
+}
+
+impl<'a> Piece<'a> {
+    fn unknown(self) -> Option<&'a str> {
+        match self {
+            Self::Unknown(name) => Some(name),
+            Self::Place(_) | Self::Text(_) => None,
+        }
+    }
+}
+
+/// Takes a word apart. `{{unit}}` stands for `{unit}`, and `${unit_file}` is a
+/// shell's.
+fn pieces(word: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('{') {
+        let (before, found) = rest.split_at(at);
+        pieces.push(Piece::Text(before));
+        let escaped = found[1..].strip_prefix('{').and_then(name);
+        let escaped = escaped.filter(|name| found[2 + name.len()..].starts_with("}}"));
+        let (piece, length) = match (escaped, name(&found[1..])) {
+            (Some(name), _) => (Piece::Text(&found[1..name.len() + 3]), name.len() + 4),
+            (None, Some(name)) => {
+                let place = PLACES.iter().position(|place| *place == name);
+                let length = name.len() + 2;
+                match place {
+                    Some(place) => (Piece::Place(place), length),
+                    None if before.ends_with('$') => (Piece::Text(&found[..length]), length),
+                    None => (Piece::Unknown(name), length),
+                }
+            }
+            (None, None) => (Piece::Text("{"), 1),
+        };
+        pieces.push(piece);
+        rest = &found[length..];
+    }
+    pieces.push(Piece::Text(rest));
+    pieces
+}
+
+/// The name that a text begins with, where a brace closes behind it.
+fn name(text: &str) -> Option<&str> {
+    let (name, _) = text.split_once('}')?;
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_name && name.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(name)
 }
 
 fn words(text: &str) -> Option<Vec<String>> {
@@ -129,14 +193,46 @@ mod tests {
 
     #[test]
     fn places_are_filled_and_what_is_filled_in_is_not_looked_at_again() {
-        let line = CommandLine::parse("exec", "run {workload}/{unit} {token} {other} {").unwrap();
+        let text = "run {workload}/{unit} {token} {{unit}} ${HOME} ${unit} { {} {a,b} {{{unit}}}";
+        let line = CommandLine::with_places("exec", text).unwrap();
         let fill = Fill {
             partition: "p",
             workload: "{unit} ; rm",
             unit: "3",
             token: Token::new(9).unwrap(),
         };
-        let expected = ["run", "{unit} ; rm/3", "9", "{other}", "{"];
+        let expected = [
+            "run",
+            "{unit} ; rm/3",
+            "9",
+            "{unit}",
+            "${HOME}",
+            "$3",
+            "{",
+            "{}",
+            "{a,b}",
+            "{{unit}}",
+        ];
         assert_eq!(line.filled(&fill), expected);
+    }
+
+    #[test]
+    fn what_looks_like_a_place_and_is_none_is_refused_unless_it_is_escaped() {
+        for text in ["echo {nosuch}", "awk '{print}'", "x {unit}{Unit}"] {
+            let refused = CommandLine::with_places("exec", text).unwrap_err();
+            let told = refused.to_string();
+            assert!(
+                told.contains("{partition}, {workload}, {unit}, {token}"),
+                "{told}"
+            );
+        }
+        let line = CommandLine::with_places("exec", "awk '{{print}}'").unwrap();
+        let fill = Fill {
+            partition: "p",
+            workload: "w",
+            unit: "0",
+            token: Token::new(1).unwrap(),
+        };
+        assert_eq!(line.filled(&fill), ["awk", "{print}"]);
     }
 }

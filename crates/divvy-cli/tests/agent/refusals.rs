@@ -51,6 +51,11 @@ const REFUSED: &[(&str, i32, &str)] = &[
         "must not contain ':'",
     ),
     ("--store memory --exec x --config /dev/zero", 1, "bytes"),
+    (
+        "--store memory --workloads d:1 --exec run-{nosuch}",
+        2,
+        "{nosuch} is filled in with nothing: there are {partition}, {workload}, {unit}, {token}",
+    ),
 ];
 
 #[test]
