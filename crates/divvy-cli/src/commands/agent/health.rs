@@ -11,6 +11,7 @@ use tokio::process::Command;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::exec::{CommandLine, Sweeper};
+use crate::failure::plain;
 use crate::voice::say;
 
 /// Who says what of a worker's fitness.
@@ -75,13 +76,18 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
     let mut pace = interval(every);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = true;
+    let mut unrun = Unrun::default();
     let sweeper = Arc::new(Sweeper::default());
     loop {
         pace.tick().await;
         let beginning = Arc::clone(&sweeper);
         // Without it the command is asked all the same, and ended by hand.
         let _begun = tokio::task::spawn_blocking(move || beginning.begin()).await;
-        let healthy = asked(&command, every, &sweeper).await;
+        let asked = asked(&command, every, &sweeper).await;
+        let healthy = *asked.as_ref().unwrap_or(&false);
+        if let Some(why) = unrun.news(asked.err()) {
+            say!("--health-cmd cannot be run: {why}");
+        }
         fitness.say(|said| said.is_healthy = healthy);
         if healthy != before {
             let words = if healthy {
@@ -95,10 +101,28 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
     }
 }
 
-/// Runs the command once. Nothing that it starts outlasts its time.
-async fn asked(command: &CommandLine, limit: Duration, sweeper: &Arc<Sweeper>) -> bool {
+/// Why a command cannot be run, as far as that was told.
+#[derive(Debug, Default)]
+struct Unrun(Option<String>);
+
+impl Unrun {
+    /// What is to be told: a reason that is not the one of the last time.
+    fn news(&mut self, why: Option<String>) -> Option<&str> {
+        let is_new = self.0 != why;
+        self.0 = why;
+        self.0.as_deref().filter(|_| is_new)
+    }
+}
+
+/// Runs the command once; otherwise why it cannot be. Nothing that it starts
+/// outlasts its time.
+async fn asked(
+    command: &CommandLine,
+    limit: Duration,
+    sweeper: &Arc<Sweeper>,
+) -> Result<bool, String> {
     let [program, arguments @ ..] = command.words() else {
-        return false;
+        return Err("it is empty".to_owned());
     };
     let spawned = Command::new(program)
         .args(arguments)
@@ -107,13 +131,7 @@ async fn asked(command: &CommandLine, limit: Duration, sweeper: &Arc<Sweeper>) -
         .process_group(0)
         .kill_on_drop(true)
         .spawn();
-    let mut child = match spawned {
-        Ok(child) => child,
-        Err(error) => {
-            say!("--health-cmd cannot be run: {error}");
-            return false;
-        }
-    };
+    let mut child = spawned.map_err(|error| format!("{program}: {}", plain(&error)))?;
     let group = child.id().and_then(|id| Pid::from_raw(id as i32));
     let group = group.filter(|group| sweeper.add(*group).is_ok());
     let ended = timeout(limit, child.wait()).await;
@@ -123,5 +141,27 @@ async fn asked(command: &CommandLine, limit: Duration, sweeper: &Arc<Sweeper>) -
         let _ended = child.wait().await;
         sweeper.remove(group);
     }
-    matches!(ended, Ok(Ok(status)) if status.success())
+    Ok(matches!(ended, Ok(Ok(status)) if status.success()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn why_a_command_cannot_be_run_is_told_once_and_when_it_changes() {
+        let (second, sweeper) = (Duration::from_secs(1), Sweeper::default());
+        let missing = CommandLine::parse("health-cmd", "/nowhere/at-all -x").unwrap();
+        let mut unrun = Unrun::default();
+        let expected = "/nowhere/at-all: No such file or directory";
+        let why = asked(&missing, second, &sweeper).await.err();
+        assert_eq!(unrun.news(why), Some(expected));
+        for _ in 0..3 {
+            let why = asked(&missing, second, &sweeper).await.err();
+            assert_eq!(unrun.news(why), None);
+        }
+        assert_eq!(unrun.news(Some("other".to_owned())), Some("other"));
+        assert_eq!(unrun.news(None), None);
+        assert_eq!(unrun.news(Some("other".to_owned())), Some("other"));
+    }
 }
