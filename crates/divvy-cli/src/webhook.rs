@@ -1,11 +1,14 @@
 //! Partitions handed to a service by HTTP: a POST for each start and each
 //! stop, signed with a secret that both sides have.
 //!
-//! [`target`] sends one request, [`signature`] signs it; here is what becomes
-//! of the answers.
+//! [`address`] says what may be shown, [`target`] sends one request,
+//! [`signature`] signs it; here is what becomes of the answers.
 
+mod address;
 mod signature;
 mod target;
+
+pub(crate) use self::address::typed;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,7 +171,11 @@ impl Hooked {
                 }
             };
             if until.is_some_and(|until| Instant::now() + pause >= until) {
-                let why = format!("not accepted in {attempt} attempts: {why}");
+                let attempts = match attempt {
+                    1 => "1 attempt".to_owned(),
+                    more => format!("{more} attempts"),
+                };
+                let why = format!("not accepted in {attempts}: {why}");
                 return Err(match is_doubtful {
                     true => Unaccepted::Unknown(why),
                     false => Unaccepted::Refused(why),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use axum::http::uri::{PathAndQuery, Scheme};
 use axum::http::{Method, Request, StatusCode, Uri};
 use hyper::client::conn::http1;
@@ -17,6 +17,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
+use super::address::{authorization, place};
 use super::signature::HEADER;
 use crate::failure::{Failure, plain};
 
@@ -45,7 +46,10 @@ pub(super) enum Answered {
 pub(super) struct Target {
     host: String,
     port: u16,
+    /// Host and port, as they are written.
     authority: HeaderValue,
+    /// Who logs in there.
+    authorization: Option<HeaderValue>,
     path: PathAndQuery,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
@@ -53,14 +57,10 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn parse(text: &str) -> Result<Self, Failure> {
         // What is wrong may be a secret.
-        let refused = |rule: &str| Failure::Usage(format!("--webhook: {rule}"));
+        let refused = |rule: &str| Failure::Usage(format!("webhook: {rule}"));
         let form = "must be an address such as https://host:port/path";
         let uri: Uri = text.parse().map_err(|_error| refused(form))?;
         let authority = uri.authority().ok_or_else(|| refused(form))?;
-        if authority.as_str().contains('@') {
-            let rule = "holds a name or password, which everyone on this machine could read here";
-            return Err(refused(rule));
-        }
         let is_secure = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTPS => true,
             Some(scheme) if *scheme == Scheme::HTTP => false,
@@ -76,11 +76,12 @@ impl Target {
             }
             false => None,
         };
-        let authority = HeaderValue::from_str(authority.as_str());
+        let place = HeaderValue::from_str(place(authority));
         Ok(Self {
             host,
+            authorization: authorization(authority),
             port: uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 }),
-            authority: authority.map_err(|_error| refused(form))?,
+            authority: place.map_err(|_error| refused(form))?,
             path: path.unwrap_or_else(|| PathAndQuery::from_static("/")),
             tls,
         })
@@ -112,14 +113,17 @@ impl Target {
             Ok(opened) => opened,
             Err(error) => return Answered::Unheard(error.to_string()),
         };
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(Method::POST)
             .uri(self.path.as_str())
             .header(HOST, self.authority.clone())
             .header(USER_AGENT, concat!("divvy/", env!("CARGO_PKG_VERSION")))
             .header(CONTENT_TYPE, "application/json")
-            .header(HEADER, signature)
-            .body(Body::from(body));
+            .header(HEADER, signature);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
+        let request = request.body(Body::from(body));
         let request = request.expect("what it is made of was checked");
         let answer = sender.send_request(request);
         tokio::pin!(answer);

@@ -123,7 +123,8 @@ pub(crate) fn command(words: &str) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("divvy"));
     command
         .args(words.split_whitespace())
-        .env_remove("DIVVY_STORE");
+        .env_remove("DIVVY_STORE")
+        .env_remove("DIVVY_WEBHOOK");
     command
 }
 

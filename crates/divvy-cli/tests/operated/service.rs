@@ -30,6 +30,8 @@ pub(crate) struct Heard {
     pub(crate) body: Value,
     pub(crate) is_signed: bool,
     pub(crate) path: String,
+    pub(crate) host: String,
+    pub(crate) authorization: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -85,6 +87,8 @@ impl Service {
         let heard = Heard {
             is_signed: is_signed(&head, &body),
             path: head.split(' ').nth(1).unwrap().to_owned(),
+            host: header(&head, "host").unwrap().to_owned(),
+            authorization: header(&head, "authorization").map(str::to_owned),
             body: serde_json::from_str(&body).unwrap(),
         };
         let event = heard.body["event"].as_str().unwrap().to_owned();

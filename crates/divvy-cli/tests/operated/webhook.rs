@@ -45,21 +45,26 @@ async fn an_address_with_a_secret_comes_from_the_environment_and_is_not_repeated
     for kind in ["agent", "worker"] {
         let directory = TempDir::new().unwrap();
         let service = Service::start(None).await;
-        let url = format!("http://{}/divvy?key=s3cret", service.address);
+        let url = format!("http://ada:s3cret%40@{}/divvy?key=s3cret", service.address);
         let words = words(kind, directory.path(), "URL").replace("--webhook URL ", "");
         let mut member = Member::start_in(&words, ("DIVVY_WEBHOOK", &url));
         until(SOON, "all are started", async || {
             service.heard("start").len() == 3
         })
         .await;
-        assert!(service.heard("start")[0].path.ends_with("?key=s3cret"));
+        let start = &service.heard("start")[0];
+        assert!(start.path.ends_with("?key=s3cret"), "{start:?}");
+        // RFC 7617: the base64 of `ada:s3cret@`.
+        let login = start.authorization.as_deref();
+        assert_eq!(login, Some("Basic YWRhOnMzY3JldEA="));
+        assert_eq!(start.host, service.address.to_string());
         member.signal(Signal::TERM);
         assert!(member.ended().await.success(), "{}", member.told());
         let wrong = ("DIVVY_WEBHOOK", "ftp://host/?key=s3cret");
         let mut refused = Member::start_in(&words, wrong);
         assert!(!refused.ended().await.success());
         let told = member.told() + &refused.told();
-        assert!(!told.contains("s3cret"), "{told}");
+        assert!(!told.contains("s3cret") && !told.contains("YWRh"), "{told}");
     }
 }
 
@@ -95,7 +100,7 @@ async fn starts_and_stops_are_sent_signed_and_whole() {
     for kind in ["agent", "worker"] {
         let directory = TempDir::new().unwrap();
         let service = Service::start(None).await;
-        let url = format!("http://{}/divvy?x=1", service.address);
+        let url = format!("http://{}/divvy", service.address);
         let mut member = Member::start(&words(kind, directory.path(), &url));
         until(SOON, "all are started", async || {
             service.heard("start").len() == 3
@@ -108,7 +113,7 @@ async fn starts_and_stops_are_sent_signed_and_whole() {
         assert_eq!(stops.len(), 3, "{kind}");
         for heard in starts.iter().chain(&stops) {
             let body = &heard.body;
-            assert!(heard.is_signed && heard.path == "/divvy?x=1", "{heard:?}");
+            assert!(heard.is_signed && heard.path == "/divvy", "{heard:?}");
             let (workload, unit) = (body["workload"].as_str(), body["unit"].as_str());
             let partition = format!("{}:{}", workload.unwrap(), unit.unwrap());
             assert_eq!(body["partition"], partition);
@@ -255,7 +260,11 @@ async fn a_webhook_that_cannot_be_used_is_one_line() {
         (format!("--webhook localhost {with}"), "must"),
         (
             format!("--webhook http://ada:canary@localhost/ {with}"),
-            "name or password",
+            "put the address into DIVVY_WEBHOOK",
+        ),
+        (
+            format!("--webhook http://localhost/hook?token=canary {with}"),
+            "put the address into DIVVY_WEBHOOK",
         ),
         (
             "--webhook http://localhost/ --webhook-secret-file /nowhere".to_owned(),
