@@ -1,16 +1,15 @@
 //! Settings as they are in force, each with where it comes from: YAML that can
 //! be read back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use divvy::manager::parse_span;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::commands::worker::read_limited;
+use crate::config::{Config, Own, Shown};
 use crate::failure::Failure;
 
 /// Words that YAML takes for something else than text.
@@ -18,56 +17,35 @@ const NO_TEXT: [&str; 9] = [
     "true", "false", "null", "yes", "no", "on", "off", "nan", "inf",
 ];
 
-/// Where settings come from.
-#[derive(Debug)]
-pub(crate) struct Origins {
-    /// What stands in the file, and what it is called.
-    file: Option<(String, Map<String, Value>)>,
+/// Where settings of the library come from.
+pub(crate) struct Origins<'a> {
+    file: Option<&'a Config>,
     /// The preset, where one was chosen.
     preset: Option<String>,
     /// Fields that a flag has set.
     flags: BTreeMap<&'static str, &'static str>,
 }
 
-impl Origins {
-    /// Those of a file and a preset that were named, the file being read.
-    pub(crate) fn read(config: Option<&Path>, preset: Option<&str>) -> Result<Self, Failure> {
-        let preset = preset.map(str::to_owned);
-        let Some(path) = config else {
-            return Ok(Self::new(None, preset));
-        };
-        let text = read_limited(path, "--config")?;
-        Ok(Self::new(Some((path, &text)), preset))
+impl<'a> Origins<'a> {
+    /// Those of a file, and of a preset that was typed.
+    pub(crate) fn new(file: Option<&'a Config>, preset: Option<&str>) -> Self {
+        let preset = preset.or_else(|| file?.preset());
+        Self {
+            file,
+            preset: preset.map(str::to_owned),
+            flags: BTreeMap::new(),
+        }
     }
 
     /// What `--grace` has raised, of the deadline of stops and the time for
     /// shutting down as they were before it and are now.
-    pub(crate) fn raised(&mut self, before: [Duration; 2], now: [Duration; 2]) {
-        self.flag("stop_deadline", "--grace", before[0] != now[0]);
-        self.flag("shutdown_timeout", "--grace", before[1] != now[1]);
-    }
-
-    fn new(file: Option<(&Path, &str)>, preset: Option<String>) -> Self {
-        let file = file.map(|(path, text)| {
-            let name = path.file_name().unwrap_or(path.as_os_str());
-            // Read before, by whoever knows its fields.
-            let read: Option<Map<String, Value>> =
-                match path.extension().is_some_and(|ending| ending == "json") {
-                    true => serde_json::from_str(text).ok(),
-                    false => serde_saphyr::from_str(text).ok(),
-                };
-            (
-                name.to_string_lossy().into_owned(),
-                read.unwrap_or_default(),
-            )
-        });
-        let in_file = file.as_ref().and_then(|(_, fields)| fields.get("preset"));
-        let preset = preset.or_else(|| Some(in_file?.as_str()?.to_owned()));
-        Self {
-            file,
-            preset,
-            flags: BTreeMap::new(),
-        }
+    pub(crate) fn raised(&mut self, is_typed: bool, before: [Duration; 2], now: [Duration; 2]) {
+        let why = match is_typed {
+            true => "--grace",
+            false => "follows from the grace of commands",
+        };
+        self.flag("stop_deadline", why, before[0] != now[0]);
+        self.flag("shutdown_timeout", why, before[1] != now[1]);
     }
 
     /// The preset that was chosen.
@@ -89,33 +67,41 @@ impl Origins {
         if let Some(flag) = self.flags.get(field) {
             return (*flag).to_owned();
         }
-        match (&self.file, &self.preset) {
-            (Some((name, fields)), _) if fields.contains_key(field) => name.clone(),
+        match (self.file, &self.preset) {
+            (Some(file), _) if file.has(field) => file.name(),
             (_, Some(preset)) if by_preset == Some(value) && by_preset != by_default => {
                 format!("preset {preset}")
             }
-            (Some((name, _)), _) if by_preset != Some(value) => {
-                format!("follows from others in {name}")
+            (Some(file), _) if by_preset != Some(value) => {
+                format!("follows from others in {}", file.name())
             }
             _ => "default".to_owned(),
         }
     }
 
-    /// Prints settings. What stands above them is for people alone: a name, a
-    /// value and where it comes from.
+    /// Prints the command's own settings, and those of the library but
+    /// `hidden` ones. What is for people alone is a comment.
     pub(crate) fn print<S: Serialize>(
         &self,
         out: &mut dyn Write,
-        above: &[(&str, String, &str)],
+        own: &[Own],
         [settings, by_preset, by_default]: [&S; 3],
+        hidden: &[&str],
     ) -> Result<(), Failure> {
         let [settings, by_preset, by_default] =
             [fields(settings)?, fields(by_preset)?, fields(by_default)?];
-        let mut lines: Vec<(String, String)> = above
-            .iter()
-            .map(|(name, value, origin)| (format!("# {name}: {value}"), (*origin).to_owned()))
-            .collect();
-        for (field, value) in settings.iter().filter(|(_, value)| !value.is_null()) {
+        let own = own.iter().map(|own| {
+            let line = match own.shown() {
+                Shown::Whole(value) => format!("{}: {}", own.name(), shown(value)),
+                Shown::Told(words) => format!("# {}: {words}", own.name()),
+            };
+            (line, own.origin())
+        });
+        let mut lines: Vec<(String, String)> = own.collect();
+        let is_shown = |(name, value): &(&String, &Value)| {
+            !value.is_null() && !hidden.contains(&name.as_str())
+        };
+        for (field, value) in settings.iter().filter(is_shown) {
             let unset = [by_preset.get(field), by_default.get(field)];
             let origin = self.of(field, value, unset);
             lines.push((format!("{field}: {}", shown(value)), origin));
@@ -127,6 +113,21 @@ impl Origins {
         }
         Ok(())
     }
+}
+
+/// The names of settings that differ, as a file has them.
+pub(crate) fn differing(one: &impl Serialize, other: &impl Serialize) -> Vec<String> {
+    let shown = |settings: serde_json::Result<Value>| settings.expect("settings have a JSON form");
+    let one = shown(serde_json::to_value(one));
+    let other = shown(serde_json::to_value(other));
+    let names = [&one, &other].into_iter().filter_map(Value::as_object);
+    let names: BTreeSet<&String> = names.flat_map(Map::keys).collect();
+    let differs = |name: &&&String| one.get(name.as_str()) != other.get(name.as_str());
+    names
+        .iter()
+        .filter(differs)
+        .map(|name| (*name).clone())
+        .collect()
 }
 
 fn fields(settings: &impl Serialize) -> Result<Map<String, Value>, Failure> {
@@ -168,8 +169,10 @@ fn is_plain(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use divvy::controller::ControllerSettings;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn what_is_shown_is_read_back_as_it_was() {
@@ -190,5 +193,22 @@ mod tests {
             let read: Map<String, Value> = serde_saphyr::from_str(&text).unwrap();
             assert_eq!(read["field"], value, "{text}");
         }
+    }
+
+    #[test]
+    fn settings_that_differ_are_named_as_a_file_has_them() {
+        let one = ControllerSettings::default();
+        assert!(differing(&one, &one).is_empty());
+        let text = r#"{"worker": "a", "lease_ttl": "20s", "workloads": {"demo": 3}}"#;
+        let other = ControllerSettings::from_json(text).unwrap();
+        let expected = [
+            "heartbeat_interval",
+            "heartbeat_ttl",
+            "lease_ttl",
+            "renew_interval",
+            "worker",
+            "workloads",
+        ];
+        assert_eq!(differing(&one, &other), expected);
     }
 }

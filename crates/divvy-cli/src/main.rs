@@ -9,6 +9,7 @@ mod args;
 mod bar;
 mod commands;
 mod condensed;
+mod config;
 mod effective;
 mod exec;
 mod failure;
@@ -57,7 +58,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Assign(args) => commands::assign::run(args, &mut out)?,
         Command::Plan(args) => commands::plan::run(args, &mut out)?,
         Command::Explain(args) => commands::explain::run(args, &mut out)?,
-        Command::Agent(args) => commands::agent::run(args, &mut out)?,
+        Command::Agent(_) => commands::agent::run(&mut out)?,
         Command::Workload(args) => commands::workload::run(args, &mut out)?,
         Command::Status(args) => commands::status::run(args, &mut out)?,
         Command::Top(args) => commands::top::run(args, &mut out)?,
@@ -70,7 +71,7 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Refresh(args) => commands::wish::refresh(args, &mut out)?,
         Command::RunChild(args) => exec::become_command(args)?,
         Command::SweepChildren => exec::sweep()?,
-        Command::Worker(args) => commands::worker::run(args, &mut out)?,
+        Command::Worker(_) => commands::worker::run(&mut out)?,
         Command::Simulate(args) => commands::simulate::run(args, &mut out)?,
         Command::Playground(args) => commands::playground::run(args, &mut out)?,
         Command::Doctor(args) => commands::doctor::run(args, &mut out)?,

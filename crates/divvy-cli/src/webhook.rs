@@ -8,7 +8,7 @@ mod address;
 mod signature;
 mod target;
 
-pub(crate) use self::address::typed;
+pub(crate) use self::address::{has_secret, origin, typed};
 
 use std::sync::Arc;
 use std::time::Duration;

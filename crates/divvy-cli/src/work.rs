@@ -40,10 +40,10 @@ impl Doing {
             let (children, lines) = Children::new(command, exec)?;
             return Ok(Some((Self::Commands(children), lines)));
         }
-        let Some(url) = webhook.url() else {
+        let Some(url) = &webhook.webhook else {
             return Ok(None);
         };
-        let webhook = Webhook::new(&url, webhook, cluster, deadlines)?;
+        let webhook = Webhook::new(url, webhook, cluster, deadlines)?;
         Ok(Some((Self::Webhook(Arc::new(webhook)), None)))
     }
 

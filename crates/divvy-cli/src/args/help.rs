@@ -223,7 +223,7 @@ given back. It never outlives the agent, nor does what it starts in its process 
 that cannot be run is not owned.
 
 No shell reads --exec: quotes keep words together, and {partition}, {workload}, {unit} and {token} are \
-filled in. \
+filled in. Another {word} is refused as a mistake; {{word}} stands for {word}. \
 The command finds DIVVY_PARTITION, DIVVY_TOKEN and DIVVY_WORKER in its environment. Hand the token \
 to whatever it writes to, and let that refuse lower ones.
 
@@ -234,7 +234,12 @@ what takes a restart; where it comes from a terminal that was closed, it ends th
 --webhook in place of --exec has a service work on partitions: it gets a signed POST for each start \
 and stop, and what it does not accept is not owned (docs/operating.md, Webhooks).
 
---print-config prints every setting in force, with where it comes from, as --config reads it.
+--config is a file of settings, YAML or JSON. It has a field for every flag (--health-cmd is \
+health_cmd), and those of lease mode (docs/operating.md). A flag counts before the environment \
+(DIVVY_STORE, DIVVY_WEBHOOK), that before the file, and the file before what is default. \
+--operation-timeout is store_operation_timeout there, for operation_timeout is the agent's own. \
+--print-config prints every setting in force, with where it comes from, as --config reads it; of an \
+address with a secret it shows where it leads.
 
 HTTP (--listen):
   GET /healthz                200 while it runs
@@ -252,8 +257,8 @@ Stores (--store):
   file:PATH            all agents of one machine
   redis://HOST:PORT    Redis or Valkey; rediss:// with encryption, redis+unix://PATH by a socket
 
-An address with a password in it is taken from DIVVY_STORE, not from an argument, which everyone on \
-the machine can read.";
+An address with a password in it is taken from DIVVY_STORE, or from a --config that not everybody can \
+read, and not from an argument, which everyone on the machine can read.";
 
 pub(super) const AGENT_EXAMPLES: &str = "\
 Examples:
@@ -358,10 +363,11 @@ and never left behind. {partition}, {workload}, {unit} and {token} are filled in
 DIVVY_TOKEN and DIVVY_WORKER stand in its environment. What it writes goes to stderr, each line with \
 its partition, or to --output-dir.
 
-SIGHUP reads --config again, for partitions and weight, and has the leader read the source of \
-partitions again.
+SIGHUP reads --config again, for partitions and weight, names what takes a restart, and has the leader \
+read the source of partitions again.
 
---webhook, --listen and --print-config are those of `divvy agent`.
+--webhook, --listen, --config and --print-config are those of `divvy agent`; in the file, --grace is \
+exec_grace and --on-stop is shutdown.
 
 --on-stop leave hands its partitions over at once; --on-stop return keeps them for an instance of \
 the same name, for --return-within.
@@ -372,8 +378,8 @@ Stores (--store):
   nats://HOST:PORT     a NATS server with JetStream; tls:// with encryption
   redis://HOST:PORT    Redis or Valkey; rediss:// with encryption, redis+unix://PATH by a socket
 
-An address with a password in it is taken from DIVVY_STORE, not from an argument, which everyone on \
-the machine can read.";
+An address with a password in it is taken from DIVVY_STORE, or from a --config that not everybody can \
+read, and not from an argument, which everyone on the machine can read.";
 
 pub(super) const WORKER_EXAMPLES: &str = "\
 Examples:

@@ -18,11 +18,3 @@ pub(crate) struct WebhookArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "exec")]
     pub(crate) webhook_secret_file: Option<PathBuf>,
 }
-
-impl WebhookArgs {
-    /// The address, typed or of the environment.
-    pub(crate) fn url(&self) -> Option<String> {
-        let typed = self.webhook.clone();
-        typed.or_else(|| std::env::var(WEBHOOK_VARIABLE).ok())
-    }
-}

@@ -2,13 +2,13 @@
 //! each partition that it owns.
 
 mod attended;
+mod config;
 mod consumers;
 mod health;
 mod printed;
 mod reload;
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
@@ -19,18 +19,19 @@ use divvy::controller::{
     Controller, ControllerBuilder, ControllerError, ControllerEvent, ControllerEventKind as Told,
     ControllerSettings, ControllerView,
 };
-use divvy::lease::Group;
 use divvy::manager::MetricLabels;
 use divvy::store::{StoreErrorKind, StoreKind, StoreUrl};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use self::attended::AttendedAgent;
+use self::config::settings;
 use self::consumers::Consumers;
 use self::health::Fitness;
 use self::reload::Reloading;
-use crate::args::{AgentArgs, AgentPreset};
-use crate::commands::worker::{read_limited, store_of};
+use crate::args::AgentArgs;
+use crate::commands::worker::store_of;
+use crate::config::Layered;
 use crate::exec::{self, CommandLine};
 use crate::failure::Failure;
 use crate::http::Listening;
@@ -44,12 +45,14 @@ const EVENTS_MAX: usize = 1 << 16;
 /// How long the last of them may take.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    if args.print_config {
-        return printed::print(args, out);
+pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
+    let layered: Layered<AgentArgs> = Layered::read()?;
+    if layered.args.print_config {
+        return printed::print(layered, out);
     }
     voice::begin();
-    let settings = settings(args)?;
+    let settings = settings(&layered)?;
+    let args = &layered.args;
     let deadlines = Deadlines {
         start: settings.lease.start_deadline,
         stop: settings.lease.stop_deadline,
@@ -79,7 +82,13 @@ pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> 
         worker: worker.as_str().into(),
         doing,
     };
-    let reloading = Reloading::new(settings.clone());
+    let living = Living {
+        run_for: args.run_for,
+        health: health.map(|command| (command, args.health_interval)),
+        labels: args.reach.labels()?,
+        listening,
+    };
+    let reloading = Reloading::new(layered, settings.clone());
     let (events, happening) = mpsc::channel(EVENTS_MAX);
     let builder = Controller::builder(store, consumers)
         .settings(settings)
@@ -88,10 +97,10 @@ pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> 
     let (printed, all_printed) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
         // Signals are heard whatever becomes of those who read.
-        let living = scope.spawn(move || {
+        let life = scope.spawn(move || {
             let outcome = runtime.block_on(async {
                 let told = tokio::spawn(tell(happening));
-                let outcome = live(builder, args, reloading, health, listening).await;
+                let outcome = live(builder, living, reloading).await;
                 // What was said last is on its way.
                 let _late = timeout(LAST_LINES, told).await;
                 outcome
@@ -105,7 +114,7 @@ pub(crate) fn run(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> 
         });
         exec::print(lines, out);
         drop(printed);
-        let lived = living.join();
+        let lived = life.join();
         lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -121,23 +130,35 @@ fn unread(outcome: &Result<(), Failure>) {
     std::process::exit(1);
 }
 
+/// What an agent does while it lives, beside its work.
+struct Living {
+    run_for: Option<Duration>,
+    /// Whom to ask whether it is healthy, and how often.
+    health: Option<(CommandLine, Duration)>,
+    labels: MetricLabels,
+    listening: Option<Listening>,
+}
+
 /// Starts, waits for a signal, and stops.
 async fn live(
     builder: ControllerBuilder,
-    args: &AgentArgs,
+    living: Living,
     mut reloading: Reloading,
-    health: Option<CommandLine>,
-    listening: Option<Listening>,
 ) -> Result<(), Failure> {
+    let Living {
+        run_for,
+        health,
+        labels,
+        listening,
+    } = living;
     let mut signals = Signals::new().map_err(|error| Failure::Failed(error.into()))?;
     let over = async {
-        match args.run_for {
+        match run_for {
             Some(span) => tokio::time::sleep(span).await,
             None => std::future::pending().await,
         }
     };
     tokio::pin!(over);
-    let labels = args.reach.labels()?;
     let mut attended = None;
     let start = builder.start_with(|view| {
         let attending = attend(view, labels, listening);
@@ -156,15 +177,15 @@ async fn live(
     };
     let attended = attended.expect("what starts is looked at first");
     let view = controller.view();
-    if let Some(command) = health {
+    if let Some((command, every)) = health {
         let fitness = Arc::clone(&attended.fitness);
-        tokio::spawn(health::watch(command, args.health_interval, fitness));
+        tokio::spawn(health::watch(command, every, fitness));
     }
     loop {
         tokio::select! {
             heard = signals.next() => match heard {
                 Heard::End => break,
-                Heard::Reload => match reloading.reload(args, &view).await {
+                Heard::Reload => match reloading.reload(&view).await {
                     Ok(read) => say!("read again: {read}"),
                     Err(why) => say!("SIGHUP: {why}; everything stays as it is"),
                 },
@@ -250,69 +271,4 @@ async fn tell(mut events: mpsc::Receiver<ControllerEvent>) {
         };
         say!("{line}");
     }
-}
-
-fn preset(named: Option<AgentPreset>) -> ControllerSettings {
-    match named {
-        Some(AgentPreset::Fast) => ControllerSettings::fast(),
-        Some(AgentPreset::Rendezgo) => ControllerSettings::rendezgo(),
-        Some(AgentPreset::Default) | None => ControllerSettings::default(),
-    }
-}
-
-fn settings(args: &AgentArgs) -> Result<ControllerSettings, Failure> {
-    let mut settings = match &args.config {
-        Some(path) => read_config(path)?,
-        None => preset(args.preset),
-    };
-    if let Some(node) = &args.node {
-        settings.worker = Some(node.clone());
-    }
-    if let Some(weight) = args.weight {
-        settings.weight = weight;
-    }
-    match args.workloads.as_deref() {
-        None => {}
-        Some("dynamic") => settings.dynamic = true,
-        Some(text) => settings.groups = workloads(text)?,
-    }
-    // What --grace allows is neither told as overdue nor cut short.
-    settings.lease.stop_deadline = settings.lease.stop_deadline.max(args.run.grace * 2);
-    settings.lease.shutdown_timeout = settings.lease.shutdown_timeout.max(args.run.grace * 2);
-    settings
-        .check()
-        .map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(settings)
-}
-
-fn read_config(path: &Path) -> Result<ControllerSettings, Failure> {
-    let named = || format!("--config {}", path.display());
-    let text = read_limited(path, &named())?;
-    let is_json = path.extension().is_some_and(|ending| ending == "json");
-    let read = match is_json {
-        true => ControllerSettings::from_json(&text),
-        false => ControllerSettings::from_yaml(&text),
-    };
-    read.map_err(|error| Failure::Failed(anyhow!("{}: {error}", named())))
-}
-
-/// Groups as they are typed: `demo:8,mail:3`.
-fn workloads(text: &str) -> Result<Vec<Group>, Failure> {
-    let usage = |error: divvy::Invalid| Failure::Usage(error.to_string());
-    let wrong = |part: &str| {
-        let rule = "must be NAME:N, with N partitions from 1 on, such as orders:8";
-        Failure::usage("workloads", part, rule)
-    };
-    let mut groups = Vec::new();
-    for part in text.split(',') {
-        let (name, count) = part.rsplit_once(':').ok_or_else(|| wrong(part))?;
-        let count: u32 = count.parse().map_err(|_error| wrong(part))?;
-        let group = Group::new(name, count).map_err(|error| {
-            let rule = format!("workload '{name}' is refused: {error}");
-            Failure::usage("workloads", part, rule)
-        });
-        groups.push(group?);
-    }
-    Group::check_all(&groups).map_err(usage)?;
-    Ok(groups)
 }

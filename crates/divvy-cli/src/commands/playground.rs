@@ -21,7 +21,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{live, write_json};
 use crate::args::{Mode, PlaygroundArgs};
-use crate::commands::worker::{read_limited, store_of};
+use crate::commands::worker::store_of;
+use crate::config::read_limited;
 use crate::failure::{Failure, plain};
 use crate::http::read_token;
 use crate::table::{Align, Table, Tone};
@@ -79,7 +80,7 @@ fn read(name: &str) -> Result<Scenario, Failure> {
         let rule = "is neither built in, as --list shows them, nor a file";
         return Err(Failure::usage("scenario", name, rule));
     }
-    let text = read_limited(path, name)?;
+    let (text, _mode) = read_limited(path, name)?;
     Scenario::from_yaml(&text)
         .map_err(|invalid| Failure::Failed(anyhow!("{}: {invalid}", path.display())))
 }

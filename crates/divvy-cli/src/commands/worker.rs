@@ -2,23 +2,22 @@
 //! to it.
 
 mod attended;
+mod config;
 mod ending;
 mod line;
 mod partitions;
 mod printed;
+mod reload;
 mod working;
 mod written;
 
-use std::fs::File;
-use std::io::{Read as _, Write};
-use std::path::Path;
+use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use divvy::StrategySettings;
 use divvy::manager::{
     EventKind, Manager, ManagerBuilder, ManagerError, ManagerEvent, MetricLabels, Settings,
     Shutdown, StoreChoice, View,
@@ -30,12 +29,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use self::attended::{AttendedWorker, Grants};
-use self::ending::how;
+use self::config::settings;
 use self::line::{line, micros};
 use self::partitions::Origin;
+use self::reload::Reloading;
 use self::working::Working;
 use self::written::WrittenDown;
-use crate::args::{Preset, STORE_VARIABLE, WorkerArgs};
+use crate::args::{STORE_VARIABLE, WorkerArgs};
+use crate::config::Layered;
 use crate::exec;
 use crate::failure::Failure;
 use crate::http::Listening;
@@ -48,14 +49,14 @@ use crate::work::Doing;
 const LINES_MAX: usize = 1 << 16;
 /// How long the last lines may take.
 const LAST_LINES: Duration = Duration::from_secs(2);
-/// Largest file of settings.
-const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    if args.print_config {
-        return printed::print(args, out);
+pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
+    let layered: Layered<WorkerArgs> = Layered::read()?;
+    if layered.args.print_config {
+        return printed::print(layered, out);
     }
     voice::begin();
+    let args = &layered.args;
     if args.die_with_parent {
         let signal = Some(rustix::process::Signal::KILL);
         rustix::process::set_parent_process_death_signal(signal)
@@ -70,10 +71,11 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
         .map_err(Failure::Failed)?;
     let (lines, printing) = mpsc::channel(LINES_MAX);
     let (events, happening) = mpsc::channel(LINES_MAX);
-    let (life, output) = Life::new(args, &runtime, lines.clone())?;
+    let deadlines = args.deadlines;
+    let (life, output) = Life::new(layered, &runtime, lines.clone())?;
     let telling = Telling {
         instance: Arc::clone(&life.attending.instance),
-        deadlines: args.deadlines,
+        deadlines,
     };
     // Events have stdout to themselves.
     let (written, all_written) = std::sync::mpsc::channel::<()>();
@@ -88,7 +90,7 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
         let living = scope.spawn(move || {
             let outcome = runtime.block_on(async {
                 let told = tokio::spawn(telling.run(happening, lines));
-                let outcome = life.live(args, events, nobody_reads).await;
+                let outcome = life.live(events, nobody_reads).await;
                 // What was said last is on its way.
                 let _late = timeout(LAST_LINES, told).await;
                 outcome
@@ -120,19 +122,20 @@ pub(crate) fn run(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure>
 struct Life {
     builder: ManagerBuilder,
     attending: Attending,
-    origin: Origin,
-    how: Shutdown,
+    reloading: Reloading,
+    shutdown: Shutdown,
+    run_for: Option<Duration>,
 }
 
 impl Life {
     /// What was asked for, and what has to be printed of the commands' output.
     fn new(
-        args: &WorkerArgs,
+        layered: Layered<WorkerArgs>,
         runtime: &Runtime,
         lines: mpsc::Sender<Value>,
     ) -> Result<(Self, exec::Lines), Failure> {
-        let settings = settings(args)?;
-        let how = how(args, &settings)?;
+        let settings = settings(&layered)?;
+        let args = &layered.args;
         let origin = Origin::of(args, &settings)?;
         let store = store(args, &settings, runtime)?;
         let attending = Attending {
@@ -161,49 +164,60 @@ impl Life {
         };
         let builder = Manager::builder(store, origin.source());
         let life = Self {
+            run_for: args.run_for,
+            shutdown: settings.shutdown,
+            reloading: Reloading::new(layered, settings.clone(), origin),
             builder: builder.settings(settings).hooks(hooks),
             attending,
-            origin,
-            how,
         };
         Ok((life, output.flatten()))
     }
 
     /// Starts, waits for a signal, and stops.
     async fn live(
-        self,
-        args: &WorkerArgs,
+        mut self,
         events: mpsc::Sender<ManagerEvent>,
         nobody_reads: oneshot::Receiver<()>,
     ) -> Result<(), Failure> {
         let mut signals = Signals::new().map_err(|error| Failure::Failed(error.into()))?;
-        let over = over(args.run_for, nobody_reads);
+        let over = over(self.run_for, nobody_reads);
         tokio::pin!(over);
         let (attending, mut attended) = (self.attending, None);
+        let view = Arc::clone(&attending.view);
         let builder = self.builder.events(events);
         let start = builder.start_with(|view| attended = Some(attending.attend(view)));
         let manager = tokio::select! {
             started = start => started.map_err(refused)?,
             () = signals.end() => return Ok(()),
-            () = &mut over => return Ok(()),
+            over = &mut over => {
+                // It may wait for others, with an id of its own.
+                let has_joined = view.get().and_then(View::worker_id).is_some();
+                return match over {
+                    Over::Spent if !has_joined => {
+                        let text = "it had not joined when --run-for was over";
+                        Err(Failure::Failed(anyhow!(text)))
+                    }
+                    _ => Ok(()),
+                };
+            }
         };
         loop {
             tokio::select! {
                 heard = signals.next() => match heard {
                     Heard::End => break,
-                    Heard::Reload => match self.origin.reload(args, &manager).await {
+                    Heard::Reload => match self.reloading.reload(&manager).await {
                         Ok(read) => say!("read again: {read}"),
                         Err(why) => say!("SIGHUP: {why}; everything stays as it is"),
                     },
                 },
-                () = &mut over => break,
+                _over = &mut over => break,
             }
         }
         if let Some(attended) = attended {
             attended.is_stopping.store(true, Ordering::Relaxed);
         }
         tokio::select! {
-            stopped = manager.stop(self.how) => stopped.map_err(refused),
+            stopped = manager.stop(self.shutdown) => stopped.map_err(refused),
             () = signals.end() => {
                 let text = "ended by a second signal; others take over when the lease is over";
                 Err(Failure::Failed(anyhow!(text)))
@@ -227,8 +241,16 @@ fn store(
     Ok(opened.into())
 }
 
+/// Why there is no reason to go on.
+enum Over {
+    /// The time is spent.
+    Spent,
+    /// Nobody reads any more.
+    Unread,
+}
+
 /// Waits until there is no reason to go on.
-async fn over(run_for: Option<Duration>, nobody_reads: oneshot::Receiver<()>) {
+async fn over(run_for: Option<Duration>, nobody_reads: oneshot::Receiver<()>) -> Over {
     let spent = async {
         match run_for {
             Some(span) => tokio::time::sleep(span).await,
@@ -241,8 +263,8 @@ async fn over(run_for: Option<Duration>, nobody_reads: oneshot::Receiver<()>) {
         }
     };
     tokio::select! {
-        () = spent => {}
-        () = unread => {}
+        () = spent => Over::Spent,
+        () = unread => Over::Unread,
     }
 }
 
@@ -313,26 +335,13 @@ impl Telling {
     }
 }
 
-/// Where the name of a cluster comes from.
-pub(crate) fn cluster_from(cluster: &str) -> &'static str {
-    match cluster {
-        "default" => "default",
-        _ => "--cluster",
+/// Whether the store that is named, if one is, can be one.
+pub(crate) fn check_store(named: Option<&StoreUrl>) -> Result<(), Failure> {
+    let is_named = named.is_some() || std::env::var_os(STORE_VARIABLE).is_some();
+    match is_named {
+        true => store_of(named).map(|_store| ()),
+        false => Ok(()),
     }
-}
-
-/// The store for people to read, without its password, and where it comes
-/// from.
-pub(crate) fn store_shown(typed: Option<&StoreUrl>) -> Result<(String, &'static str), Failure> {
-    if typed.is_none() && std::env::var_os(STORE_VARIABLE).is_none() {
-        return Ok(("none".to_owned(), "default"));
-    }
-    let from = if typed.is_some() {
-        "--store"
-    } else {
-        STORE_VARIABLE
-    };
-    Ok((store_of(typed)?.to_string(), from))
 }
 
 /// The store that a flag names, or else the environment.
@@ -350,59 +359,4 @@ pub(crate) fn store_of(typed: Option<&StoreUrl>) -> Result<StoreUrl, Failure> {
         .ok_or_else(|| Failure::Usage(format!("{STORE_VARIABLE} is not UTF-8")))?;
     text.parse()
         .map_err(|error: divvy::Invalid| Failure::Usage(error.to_string()))
-}
-
-fn preset(named: Option<Preset>) -> Settings {
-    match named {
-        Some(Preset::Fast) => Settings::fast(),
-        Some(Preset::Calm) => Settings::calm(),
-        Some(Preset::Default) | None => Settings::default(),
-    }
-}
-
-fn settings(args: &WorkerArgs) -> Result<Settings, Failure> {
-    let mut settings = match &args.config {
-        Some(path) => read_config(path)?,
-        None => preset(args.preset),
-    };
-    if let Some(instance) = &args.instance {
-        settings.instance = Some(instance.clone());
-    }
-    if let Some(name) = args.strategy {
-        settings.strategy = StrategySettings::new(name);
-    }
-    if args.run.exec.is_some() {
-        // What --grace allows is neither told as overdue nor cut short.
-        let leader = &mut settings.leader;
-        leader.stop_deadline = leader.stop_deadline.max(args.run.grace * 2);
-        leader.shutdown_timeout = leader.shutdown_timeout.max(leader.stop_deadline);
-    }
-    settings.check()?;
-    Ok(settings)
-}
-
-/// Reads a file of settings, which errors call `named`.
-pub(crate) fn read_limited(path: &Path, named: &str) -> Result<String, Failure> {
-    let file = File::open(path).with_context(|| named.to_owned());
-    let mut text = String::new();
-    let read = file.map_err(Failure::Failed)?.take(CONFIG_BYTES_MAX + 1);
-    let mut read = std::io::BufReader::new(read);
-    let read = read.read_to_string(&mut text);
-    let read = read.with_context(|| named.to_owned());
-    if read.map_err(Failure::Failed)? as u64 > CONFIG_BYTES_MAX {
-        let text = format!("has more than the {CONFIG_BYTES_MAX} bytes that are read");
-        return Err(Failure::Failed(anyhow!("{named}: {text}")));
-    }
-    Ok(text)
-}
-
-fn read_config(path: &Path) -> Result<Settings, Failure> {
-    let named = || format!("--config {}", path.display());
-    let text = read_limited(path, &named())?;
-    let is_json = path.extension().is_some_and(|ending| ending == "json");
-    let read = match is_json {
-        true => Settings::from_json(&text),
-        false => Settings::from_yaml(&text),
-    };
-    read.map_err(|error| Failure::Failed(anyhow!("{}: {error}", named())))
 }

@@ -171,11 +171,12 @@ fn limits_are_taken_on_sighup_and_what_takes_a_restart_is_named() {
         write("max_partitions: 1");
         agents.start_with(&["--config", config.to_str().unwrap()]);
         agents.shared(1).await;
-        write("max_partitions: 3\nmin_runtime: 1s\nbackoff: 150ms\ndynamic: true");
+        write(
+            "max_partitions: 3\nmin_runtime: 1s\nbackoff: 150ms\ndynamic: true\nlisten: 127.0.0.1:0",
+        );
         agents.hang_up(0);
         agents.shared(3).await;
-        let told =
-            "read again: max_partitions, min_runtime; these take a restart: backoff, dynamic";
+        let told = "read again: max_partitions, min_runtime; these take a restart: backoff, dynamic, listen";
         until(SOON, "it says what it took", async || {
             agents.told(0).contains(told)
         })

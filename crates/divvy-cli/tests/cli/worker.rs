@@ -18,22 +18,62 @@ fn a_store_that_is_not_reached_is_told_and_an_error() {
         let run = scratch.run(args.into_iter().chain(["--config", "soon.yaml"]));
         assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
         let last = run.stderr.lines().last().unwrap_or_default();
-        let told = format!("divvy: connection to the store lost: {store}");
+        let told =
+            format!("divvy: the store was not reached within startup_timeout (500ms): {store}");
         assert!(last.starts_with(&told), "{last}");
     }
 }
 
 #[test]
-fn a_source_that_is_broken_is_named_by_the_start_that_fails() {
+fn tries_to_reach_a_store_are_told_with_their_number_and_delay() {
     let scratch = Scratch::new();
-    scratch.file("soon.yaml", "preset: fast\nstartup_timeout: 2s\n");
-    let line = "worker --store memory --partitions @none.csv --config soon.yaml";
+    let retry = "retry: {max_retries: 1, initial_delay: 10ms, max_delay: 20ms}";
+    scratch.file("soon.yaml", format!("{retry}\nstartup_timeout: 30s\n"));
+    let line = "worker --store redis://127.0.0.1:1 --partitions 4 --config soon.yaml";
     let run = scratch.run(line.split_whitespace());
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    let last = run.stderr.lines().last().unwrap_or_default();
-    let told = "divvy: start was not done within 2s";
-    assert!(last.starts_with(told), "{last}");
-    assert!(last.contains("none.csv: No such file"), "{last}");
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
+    let told = run.stderr;
+    for words in [
+        "; trying again in ",
+        "s (1 of 1), each time for up to 5s, until startup_timeout (30s) is over",
+        "divvy: the store was not reached in 2 attempts: ",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(!told.contains("lost"), "{told}");
+}
+
+#[test]
+fn a_worker_that_has_not_joined_in_its_time_is_an_error() {
+    let line = "worker --store nats://127.0.0.1:1 --partitions 4 --run-for 300ms";
+    let run = divvy(line);
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
+    let told = "divvy: it had not joined when --run-for was over\n";
+    assert!(run.stderr.ends_with(told), "{}", run.stderr);
+}
+
+#[test]
+fn a_worker_is_not_given_nothing_to_own() {
+    for (partitions, value) in [("0", "0"), ("demo:0", "demo:0"), ("a:1,b:0", "b:0")] {
+        let line = format!("worker --store memory --partitions {partitions} --run-for 1s");
+        let told = format!("partitions '{value}': must have a count in 1..=");
+        divvy(&line).refused(2, &told);
+    }
+}
+
+#[test]
+fn a_file_of_partitions_that_cannot_be_read_at_the_start_is_one_line() {
+    let scratch = Scratch::new();
+    scratch.file("broken.csv", "id\n\"");
+    for (name, why) in [("none.csv", "No such file"), ("broken.csv", "broken.csv: ")] {
+        let line = format!("worker --store memory --partitions @{name}");
+        let run = scratch.run(line.split_whitespace());
+        assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
+        let told = format!("divvy: --partitions: {name}: ");
+        assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+        assert!(run.stderr.contains(why), "{}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    }
 }
 
 #[test]

@@ -107,14 +107,20 @@ async fn partitions_are_read_again_on_sighup_and_bad_ones_change_nothing() {
     let worker = worker(at, "a", &more, "exec sleep 1000");
     let address = worker.ready().await;
     until(SOON, "all run", async || running(at).len() == 3).await;
-    write("groups: [demo, mail]\nshards_per_group: 2");
+    write("groups: [demo, mail]\nshards_per_group: 2\nweight: 3\nheartbeat_ttl: 1s\ntick: 9s");
     worker.signal(Signal::HUP);
-    worker.tells("read again: partitions and weight").await;
+    let taken = "read again: groups, shards_per_group, weight; these take a restart: ";
+    let left = "heartbeat_ttl, leader_lease, tick";
+    worker.tells(&format!("{taken}{left}\n")).await;
     until(SOON, "the new ones run", async || {
         let names: Vec<String> = running(at).into_keys().collect();
         names == ["demo:0", "demo:1", "mail:0", "mail:1"]
     })
     .await;
+    worker.signal(Signal::HUP);
+    worker
+        .tells("nothing has changed that can be taken while it runs; these")
+        .await;
     write("groups: [demo]\nshards_per_group: none");
     worker.signal(Signal::HUP);
     worker.tells("everything stays as it is").await;
@@ -176,5 +182,32 @@ async fn commands_that_end_by_themselves_are_counted() {
         .await;
         assert!(count("command_starts_total").await >= 2, "{words}");
         assert_eq!(count("command_failures_total").await, 0, "{words}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_all_that_an_agent_or_a_worker_needs() {
+    for kind in ["agent", "worker"] {
+        let directory = TempDir::new().unwrap();
+        let at = directory.path();
+        let owned = match kind {
+            "agent" => "node: a\nworkloads: demo:2\ngrace: 1s",
+            _ => "instance: a\npartitions: demo:2\nexec_grace: 1s",
+        };
+        let text = format!(
+            "preset: fast\nstore: file:{}\nlisten: 127.0.0.1:0\nexec: sleep 1000\n{owned}\n",
+            at.join("all.db").display()
+        );
+        let config = at.join("all.yaml");
+        std::fs::write(&config, text).unwrap();
+        let mut member = Member::start(&format!("{kind} --config {}", config.display()));
+        let address = member.ready().await;
+        until(SOON, "both are owned", async || {
+            let owned = ask(address, "GET", "/v1/owned").await.json();
+            owned["partitions"].as_array().unwrap().len() == 2
+        })
+        .await;
+        member.signal(Signal::TERM);
+        assert!(member.ended().await.success(), "{}", member.told());
     }
 }

@@ -2,31 +2,31 @@
 
 use std::io::Write;
 
-use divvy::controller::ControllerSettings;
+use divvy::controller::{ControllerSettings, default_worker_name};
 
-use super::{preset, read_config, settings};
+use super::config::{preset, settings, unflagged};
 use crate::args::{AgentArgs, AgentPreset};
-use crate::commands::worker::{cluster_from, store_shown};
+use crate::commands::worker::check_store;
+use crate::config::Layered;
 use crate::effective::Origins;
 use crate::failure::Failure;
 
 /// Prints what is in force; nothing is begun.
-pub(super) fn print(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let settings = settings(args)?;
-    let typed = args.preset.map(|preset| preset.name());
-    let mut origins = Origins::read(args.config.as_deref(), typed)?;
-    origins.flag("worker", "--node", args.node.is_some());
-    origins.flag("weight", "--weight", args.weight.is_some());
-    let is_dynamic = args.workloads.as_deref() == Some("dynamic");
-    origins.flag("dynamic", "--workloads", is_dynamic);
-    let is_listed = args.workloads.is_some() && !is_dynamic;
-    origins.flag("workloads", "--workloads", is_listed);
-    let unraised = match &args.config {
-        Some(path) => read_config(path)?,
-        None => preset(args.preset),
-    };
+pub(super) fn print(mut layered: Layered<AgentArgs>, out: &mut dyn Write) -> Result<(), Failure> {
+    let settings = settings(&layered)?;
+    check_store(layered.args.store.as_ref())?;
+    layered.args.reach.settings()?;
+    let typed = layered.args.preset.map(|preset| preset.name());
+    let mut origins = Origins::new(layered.config.as_ref(), typed);
+    origins.flag("weight", "--weight", layered.is_typed("weight"));
+    let is_typed = layered.is_typed("workloads");
+    let is_dynamic = layered.args.workloads.as_deref() == Some("dynamic");
+    origins.flag("dynamic", "--workloads", is_typed && is_dynamic);
+    origins.flag("workloads", "--workloads", is_typed && !is_dynamic);
+    let unraised = unflagged(&layered)?;
     let (before, now) = (&unraised.lease, &settings.lease);
     origins.raised(
+        layered.is_typed("grace"),
         [before.stop_deadline, before.shutdown_timeout],
         [now.stop_deadline, now.shutdown_timeout],
     );
@@ -35,10 +35,11 @@ pub(super) fn print(args: &AgentArgs, out: &mut dyn Write) -> Result<(), Failure
         Some("rendezgo") => Some(AgentPreset::Rendezgo),
         _ => None,
     });
-    let (store, from) = store_shown(args.store.as_ref())?;
-    let cluster = &args.reach.cluster;
-    let named = cluster_from(cluster);
-    let above = [("store", store, from), ("cluster", cluster.clone(), named)];
+    for own in layered.own.iter_mut().filter(|own| own.name() == "node") {
+        own.tell(&default_worker_name());
+    }
     let default = ControllerSettings::default();
-    origins.print(out, &above, [&settings, &by_preset, &default])
+    let library = [&settings, &by_preset, &default];
+    // The node is told by its flag.
+    origins.print(out, &layered.own, library, &["worker"])
 }

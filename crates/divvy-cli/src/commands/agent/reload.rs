@@ -2,29 +2,29 @@
 
 use divvy::controller::{ControllerSettings, ControllerView};
 
-use super::settings;
+use super::config::settings;
 use crate::args::AgentArgs;
+use crate::config::Layered;
+use crate::effective::differing;
 
 /// Settings in force, and how they change.
 pub(super) struct Reloading {
+    layered: Layered<AgentArgs>,
     current: ControllerSettings,
 }
 
 impl Reloading {
-    pub(super) fn new(current: ControllerSettings) -> Self {
-        Self { current }
+    pub(super) fn new(layered: Layered<AgentArgs>, current: ControllerSettings) -> Self {
+        Self { layered, current }
     }
 
     /// Takes what can be taken, and says what was and what was not.
-    pub(super) async fn reload(
-        &mut self,
-        args: &AgentArgs,
-        view: &ControllerView,
-    ) -> Result<String, String> {
-        if args.config.is_none() {
+    pub(super) async fn reload(&mut self, view: &ControllerView) -> Result<String, String> {
+        if self.layered.config.is_none() {
             return Err("there is no --config to read again".to_owned());
         }
-        let read = settings(args).map_err(|failure| failure.to_string())?;
+        let layered = Layered::read().map_err(|failure| failure.to_string())?;
+        let read = settings(&layered).map_err(|failure| failure.to_string())?;
         let mut next = self.current.clone();
         next.groups.clone_from(&read.groups);
         next.weight = read.weight;
@@ -37,7 +37,10 @@ impl Reloading {
         };
         apply.await.map_err(|error| error.to_string())?;
         let taken = differing(&self.current, &next);
-        let left = differing(&next, &read);
+        let mut left = differing(&next, &read);
+        // The node is told by its flag.
+        left.retain(|name| name != "worker");
+        left.extend(self.layered.differing(&layered));
         self.current = next;
         let mut told = match taken.is_empty() {
             true => "nothing has changed that can be taken while it runs".to_owned(),
@@ -47,43 +50,5 @@ impl Reloading {
             told += &format!("; these take a restart: {}", left.join(", "));
         }
         Ok(told)
-    }
-}
-
-/// The names of settings that differ, as a file has them.
-fn differing(one: &ControllerSettings, other: &ControllerSettings) -> Vec<String> {
-    let shown = |settings: &ControllerSettings| {
-        serde_json::to_value(settings).expect("settings have a JSON form")
-    };
-    let (one, other) = (shown(one), shown(other));
-    let names = [&one, &other].into_iter().filter_map(|it| it.as_object());
-    let names: std::collections::BTreeSet<&String> = names.flat_map(|it| it.keys()).collect();
-    let differs = |name: &&&String| one.get(**name) != other.get(**name);
-    names
-        .iter()
-        .filter(differs)
-        .map(|it| (*it).clone())
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_that_differ_are_named_as_a_file_has_them() {
-        let one = ControllerSettings::default();
-        assert!(differing(&one, &one).is_empty());
-        let text = r#"{"worker": "a", "lease_ttl": "20s", "workloads": {"demo": 3}}"#;
-        let other = ControllerSettings::from_json(text).unwrap();
-        let expected = [
-            "heartbeat_interval",
-            "heartbeat_ttl",
-            "lease_ttl",
-            "renew_interval",
-            "worker",
-            "workloads",
-        ];
-        assert_eq!(differing(&one, &other), expected);
     }
 }

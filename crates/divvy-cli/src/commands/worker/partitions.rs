@@ -1,12 +1,12 @@
-//! Where a worker's partitions come from, and reading that again.
+//! Where a worker's partitions come from.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use anyhow::anyhow;
 use async_trait::async_trait;
-use divvy::Partitions;
-use divvy::manager::{FileSource, HookError, PartitionSource, Settings, View};
+use divvy::manager::{FileSource, HookError, PartitionSource, Settings};
+use divvy::{PARTITIONS_MAX, Partitions};
 
-use super::settings;
 use crate::args::WorkerArgs;
 use crate::failure::Failure;
 use crate::input;
@@ -39,14 +39,14 @@ pub(super) enum Origin {
 }
 
 impl Origin {
+    /// What was asked for. A file that cannot be read now is an error; later,
+    /// the last list stays in force.
     pub(super) fn of(args: &WorkerArgs, settings: &Settings) -> Result<Self, Failure> {
-        if let Some(path) = args
-            .partitions
-            .as_deref()
-            .and_then(|text| text.strip_prefix('@'))
-        {
+        if let Some(path) = file(args) {
             let source = FileSource::new(path);
             let source = source.map_err(|error| Failure::Usage(error.to_string()))?;
+            let read = source.read();
+            read.map_err(|error| Failure::Failed(anyhow!("--partitions: {error}")))?;
             return Ok(Self::File(Arc::new(source)));
         }
         let partitions = Mutex::new(partitions(args, settings)?);
@@ -60,37 +60,32 @@ impl Origin {
         }
     }
 
-    /// Reads again what can be; what cannot be used changes nothing. Gives
-    /// what was read.
-    pub(super) async fn reload(
-        &self,
-        args: &WorkerArgs,
-        view: &View,
-    ) -> Result<&'static str, String> {
-        let told = |failure: Failure| failure.to_string();
-        let read = match (&args.config, self) {
-            (None, Self::Configured(_)) => {
-                return Err("there is neither --config nor a file of partitions".to_owned());
+    /// Takes the partitions of settings that were read again. Whether that can
+    /// be: a file in the place of a list, or the other way round, takes a
+    /// restart.
+    pub(super) fn set(&self, args: &WorkerArgs, settings: &Settings) -> Result<bool, Failure> {
+        match (self, file(args)) {
+            (Self::Configured(source), None) => {
+                source.set(partitions(args, settings)?);
+                Ok(true)
             }
-            (None, Self::File(_)) => "partitions",
-            (Some(_), origin) => {
-                let settings = settings(args).map_err(told)?;
-                if let Self::Configured(source) = origin {
-                    source.set(partitions(args, &settings).map_err(told)?);
-                }
-                let weighed = view.report_weight(settings.weight);
-                weighed.map_err(|error| error.to_string())?;
-                "partitions and weight; others take a restart"
-            }
-        };
-        let wished = view.refresh_partitions().await;
-        wished.map_err(|error| error.to_string())?;
-        Ok(read)
+            _ => Ok(false),
+        }
     }
+}
+
+/// The file that lists them, if one does.
+fn file(args: &WorkerArgs) -> Option<&str> {
+    args.partitions.as_deref()?.strip_prefix('@')
 }
 
 fn partitions(args: &WorkerArgs, settings: &Settings) -> Result<Partitions, Failure> {
     if let Some(text) = &args.partitions {
+        let count = |part: &str| part.rsplit(':').next().and_then(|n| n.trim().parse().ok());
+        if let Some(none) = text.split(',').find(|part| count(part) == Some(0)) {
+            let rule = format!("must have a count in 1..={PARTITIONS_MAX}");
+            return Err(Failure::usage("partitions", none.trim(), rule));
+        }
         return input::partitions(text);
     }
     match settings.source()? {

@@ -4,24 +4,26 @@ use std::io::Write;
 
 use divvy::manager::Settings;
 
-use super::{cluster_from, preset, read_config, settings, store_shown};
+use super::check_store;
+use super::config::{preset, settings, unflagged};
 use crate::args::{Preset, WorkerArgs};
+use crate::config::Layered;
 use crate::effective::Origins;
 use crate::failure::Failure;
 
 /// Prints what is in force; nothing is begun.
-pub(super) fn print(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let settings = settings(args)?;
-    let typed = args.preset.map(|preset| preset.name());
-    let mut origins = Origins::read(args.config.as_deref(), typed)?;
-    origins.flag("instance", "--instance", args.instance.is_some());
-    origins.flag("strategy", "--strategy", args.strategy.is_some());
-    let unraised = match &args.config {
-        Some(path) => read_config(path)?,
-        None => preset(args.preset),
-    };
+pub(super) fn print(mut layered: Layered<WorkerArgs>, out: &mut dyn Write) -> Result<(), Failure> {
+    let settings = settings(&layered)?;
+    check_store(layered.args.store.as_ref())?;
+    layered.args.reach.settings()?;
+    let typed = layered.args.preset.map(|preset| preset.name());
+    let mut origins = Origins::new(layered.config.as_ref(), typed);
+    origins.flag("strategy", "--strategy", layered.is_typed("strategy"));
+    origins.flag("shutdown", "--on-stop", layered.is_typed("on_stop"));
+    let unraised = unflagged(&layered)?;
     let (before, now) = (&unraised.leader, &settings.leader);
     origins.raised(
+        layered.is_typed("grace"),
         [before.stop_deadline, before.shutdown_timeout],
         [now.stop_deadline, now.shutdown_timeout],
     );
@@ -30,13 +32,17 @@ pub(super) fn print(args: &WorkerArgs, out: &mut dyn Write) -> Result<(), Failur
         Some("calm") => Some(Preset::Calm),
         _ => None,
     });
-    let (store, from) = store_shown(args.store.as_ref())?;
-    let mut above = vec![("store", store, from)];
-    let cluster = &args.reach.cluster;
-    above.push(("cluster", cluster.clone(), cluster_from(cluster)));
-    if let Some(partitions) = &args.partitions {
-        above.push(("partitions", partitions.clone(), "--partitions"));
+    // How it stops is told by what the library has of it.
+    let is_told = |name: &str| !["on_stop", "return_within"].contains(&name);
+    layered.own.retain(|own| is_told(own.name()));
+    for own in layered
+        .own
+        .iter_mut()
+        .filter(|own| own.name() == "instance")
+    {
+        own.tell(&settings.resolved_instance()?);
     }
-    let default = Settings::default();
-    origins.print(out, &above, [&settings, &by_preset, &default])
+    let library = [&settings, &by_preset, &Settings::default()];
+    // The instance is told by its flag.
+    origins.print(out, &layered.own, library, &["instance"])
 }
