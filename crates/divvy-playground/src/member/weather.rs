@@ -7,7 +7,7 @@ use std::time::Duration;
 use divvy::store::{StoreError, StoreErrorKind};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 /// How much later a slow store answers: less than the shortest lease of any
 /// preset gives a renewal, or nobody could lead.
@@ -89,7 +89,7 @@ impl Sky {
         let by = Instant::now() + self.patience;
         match self.now() {
             Weather::Cut => return self.lost(nature, by).await,
-            Weather::Slow => sleep(SLOW).await,
+            Weather::Slow => sleep_until(Instant::now() + SLOW).await,
             Weather::Open | Weather::Deaf => {}
         }
         let answer = asked.await;

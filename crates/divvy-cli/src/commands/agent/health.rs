@@ -150,7 +150,7 @@ mod tests {
 
     #[tokio::test]
     async fn why_a_command_cannot_be_run_is_told_once_and_when_it_changes() {
-        let (second, sweeper) = (Duration::from_secs(1), Sweeper::default());
+        let (second, sweeper) = (Duration::from_secs(1), Arc::default());
         let missing = CommandLine::parse("health-cmd", "/nowhere/at-all -x").unwrap();
         let mut unrun = Unrun::default();
         let expected = "/nowhere/at-all: No such file or directory";
