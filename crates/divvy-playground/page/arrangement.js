@@ -1,13 +1,18 @@
 // Where on the map each partition lies: in a tile for each owner, or all in order.
 
-const LARGEST_CELL = 34;
+const LARGEST_CELL = 62;
 const SMALLEST_CELL = 2;
 const TILE_GAP = 8;
 const LABEL_HEIGHT = 17;
 /** Narrower tiles have no room for a name. */
 const LABEL_WIDTH = 76;
+/** The lightest partition is drawn so large in relation to the heaviest, or it would not be seen. */
+const LIGHTEST = 0.66;
 /** Room in a tile beyond its share, so that a worker with more does not make all cells smaller. */
 const HEADROOM = 1.15;
+
+/** What is left free between cells. */
+export const gap = (pitch) => (pitch >= 40 ? 3 : pitch >= 12 ? 2 : pitch >= 5 ? 1 : pitch >= 3 ? 0.6 : 0);
 
 /** A rectangle with cells in rows: one owner's, or everybody's. */
 export class Tile {
@@ -50,15 +55,18 @@ export class Arrangement {
     const total = model.names.length;
     this.xs = new Float32Array(total);
     this.ys = new Float32Array(total);
-    this.pitches = new Float32Array(total);
+    this.sizes = new Float32Array(total);
     this.byOwner = new Map();
+    const scale = scaleOf(model.weights);
     for (const tile of this.tiles) {
       this.byOwner.set(tile.owner, tile);
       tile.members.forEach((index, at) => {
         const { x, y } = tile.place(at);
-        this.xs[index] = x;
-        this.ys[index] = y;
-        this.pitches[index] = tile.pitch;
+        const room = tile.pitch - gap(tile.pitch);
+        const size = room * scale(index);
+        this.xs[index] = x + (room - size) / 2;
+        this.ys[index] = y + (room - size) / 2;
+        this.sizes[index] = size;
       });
     }
   }
@@ -72,13 +80,15 @@ export class Arrangement {
 
   /** The nearest partition in a direction: what an arrow key goes to. */
   next(from, across, down) {
-    const [x0, y0] = [this.xs[from], this.ys[from]];
+    // From middle to middle: cells differ in size.
+    const [x0, y0] = [this.xs[from] + this.sizes[from] / 2, this.ys[from] + this.sizes[from] / 2];
     let best = from;
     let least = Infinity;
     for (let index = 0; index < this.xs.length; index += 1) {
-      const along = (this.xs[index] - x0) * across + (this.ys[index] - y0) * down;
+      const [dx, dy] = [this.xs[index] + this.sizes[index] / 2 - x0, this.ys[index] + this.sizes[index] / 2 - y0];
+      const along = dx * across + dy * down;
       if (along < 0.5) continue;
-      const aside = Math.abs((this.xs[index] - x0) * down) + Math.abs((this.ys[index] - y0) * across);
+      const aside = Math.abs(dx * down) + Math.abs(dy * across);
       const distance = along + 4 * aside;
       if (distance < least) [least, best] = [distance, index];
     }
@@ -107,6 +117,14 @@ export class Arrangement {
       return new Tile(owner, box, pitch, members.get(owner), label);
     });
   }
+}
+
+/** How large each cell is in its place: areas are as weights, down to where one would not be seen. */
+function scaleOf(weights) {
+  if (!weights) return () => 1;
+  let most = 0;
+  for (const weight of weights) most = Math.max(most, weight);
+  return (index) => Math.max(LIGHTEST, Math.sqrt(weights[index] / (most || 1)));
 }
 
 function orderTile(model, width, height) {

@@ -1,14 +1,13 @@
 // Workers as cards: load against the share, health, state, who leads, and the lease running down.
 
-import { byId, drawing, element, figure, say } from './element.js';
+import { badgesOf, conditionOf, hasClock, leaseLeft } from './condition.js';
+import { byId, counted, drawing, element, figure, say } from './element.js';
 import { still } from './palette.js';
 
 const RINGS_EVERY_MS = 66;
 const RINGS_EVERY_MS_STILL = 1000;
-/** So much of a lease is taken to pass before the next renewal is told. */
-const LEFT_UNTOLD = 0.34;
 
-/** Emits `worker` (a number) when one is picked. */
+/** Emits `worker` (`{number, byKey}`) when one is picked. */
 export class WorkerCards extends EventTarget {
   #model;
   #palette;
@@ -59,12 +58,12 @@ export class WorkerCards extends EventTarget {
     this.#arrange();
   }
 
-  #change({ workers, removed }) {
+  #change({ workers, removed, store, settings }) {
     for (const number of removed) this.#remove(number);
     const fresh = workers.some((number) => !this.#cards.has(number));
     const scale = this.#measure();
-    // Bars are drawn against the greatest load: if that changes, so do they all.
-    this.#paint(scale ? [...this.#model.workers.keys()] : workers);
+    // Bars are drawn against the greatest load: if that changes, so do they all; so does what all say of the store.
+    this.#paint(scale || store || settings ? [...this.#model.workers.keys()] : workers);
     if (fresh || (workers.length > 0 && this.#order.value === 'load')) this.#arrange();
   }
 
@@ -106,30 +105,37 @@ export class WorkerCards extends EventTarget {
     say(byId('workers-count'), String(alive));
   }
 
-  #dress({ root, main, name, id, owned, badges, state, more }, worker) {
+  #dress({ root, main, name, id, owned, load, badges, state, more }, worker) {
     const style = root.style;
     style.setProperty('--owner', this.#palette.owner(worker.number));
     style.setProperty('--load', String(Math.min(1, worker.load / this.#scale)));
     style.setProperty('--share', String(Math.min(1, worker.share / this.#scale)));
     const mean = this.#model.summary?.mean ?? 0;
     style.setProperty('--mean', String(Math.min(1, mean / this.#scale)));
+    const condition = conditionOf(worker, this.#model);
     root.classList.toggle('gone', !worker.alive);
     root.classList.toggle('leads', worker.leader);
-    root.classList.toggle('ill', worker.health !== 'healthy');
+    root.classList.toggle('ill', condition.bad);
     root.classList.toggle('stuck', worker.alive && (worker.paused || Boolean(worker.isolated)));
+    root.classList.toggle('clockless', !hasClock(worker));
     say(name, worker.name);
     say(id, worker.id && worker.id !== worker.name ? worker.id : '');
     say(owned, figure(worker.owned));
-    say(state, worker.alive ? worker.state : 'gone');
-    const wanted = badgesOf(worker);
-    const key = wanted.join('|');
+    // Where all partitions weigh 1, the load is their count once more.
+    say(load, this.#model.weights ? `load ${figure(worker.load)}` : '');
+    say(state, condition.text);
+    const wanted = badgesOf(worker, this.#model);
+    const key = wanted.map(({ text }) => text).join(', ');
     if (badges.dataset.key !== key) {
       badges.dataset.key = key;
-      badges.replaceChildren(...wanted.map((text) => element('span', { class: `badge ${text.split(' ')[0]}` }, text)));
+      badges.replaceChildren(...wanted.map(({ text, kind, about }) => element('span', { class: `badge ${kind}`, title: about }, text)));
     }
-    const leads = worker.leader ? ', leads' : '';
-    main.setAttribute('aria-label', `${worker.name}${leads}, ${worker.alive ? worker.state : 'gone'}, ${worker.owned} partitions, ` +
-      `load ${figure(worker.load)} of a share of ${figure(worker.share)}${wanted.length ? `, ${wanted.join(', ')}` : ''}`);
+    const words = `${worker.name}${worker.leader ? ', leads' : ''}, ${condition.text}, ${counted(worker.owned, 'partition')}, ` +
+      `load ${figure(worker.load)} of a share of ${figure(worker.share)}${key ? `, ${key}` : ''}`;
+    if (main.title !== words) {
+      main.title = words;
+      main.setAttribute('aria-label', words);
+    }
     more.hidden = !this.#menu.offers(worker);
     more.setAttribute('aria-label', `What to do with ${worker.name}`);
   }
@@ -156,7 +162,7 @@ export class WorkerCards extends EventTarget {
     const number = Number(card.dataset.worker);
     const more = event.target.closest('.more');
     if (more) this.#menu.open(this.#model.workers.get(number), more);
-    else this.dispatchEvent(new CustomEvent('worker', { detail: number }));
+    else this.dispatchEvent(new CustomEvent('worker', { detail: { number, byKey: event.detail === 0 } }));
   }
 
   /** Arrows go from card to card, and aside to what can be done with one; Tab leaves the list. */
@@ -192,8 +198,7 @@ export class WorkerCards extends EventTarget {
         const worker = this.#model.workers.get(number);
         const ring = this.#cards.get(number)?.ring;
         if (!worker || !ring) continue;
-        const known = worker.lease_left_ms !== null && worker.lease_left_ms !== undefined;
-        const left = known ? leaseLeft(worker, world) / (worker.lease_ms || 1) : 0;
+        const left = hasClock(worker) ? leaseLeft(worker, world) / worker.lease_ms : 0;
         const offset = (1 - Math.min(1, left)).toFixed(2);
         if (ring.dataset.offset !== offset) {
           ring.dataset.offset = offset;
@@ -206,39 +211,19 @@ export class WorkerCards extends EventTarget {
   }
 }
 
-/** What is left of a lease at a time of the world. */
-export function leaseLeft(worker, world) {
-  const stuck = !worker.alive || worker.paused || Boolean(worker.isolated);
-  // Who can renew does so, though not every renewal is told where there are many workers.
-  const since = Math.min(Math.max(0, world - worker.read_ms), stuck || worker.lease_ms === null ? Infinity : worker.lease_ms * LEFT_UNTOLD);
-  return Math.max(0, (worker.lease_left_ms ?? 0) - since);
-}
-
-/** What is unusual about a worker. */
-export function badgesOf(worker) {
-  return [
-    worker.paused && 'paused',
-    worker.isolated && `isolated ${worker.isolated}`,
-    worker.health !== 'healthy' && 'unhealthy',
-    worker.broken && 'broken',
-    worker.slow && 'slow',
-    worker.draining ? 'draining' : worker.cordoned && 'cordoned',
-    worker.weight !== 1 && `weight ${figure(worker.weight)}`,
-    worker.zone && `zone ${worker.zone}`,
-  ].filter(Boolean);
-}
-
 function makeCard(number) {
   const ring = drawing('circle', { class: 'ring', cx: 12, cy: 12, r: 10, pathLength: 1 });
   const clock = drawing('svg', { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'clock' },
     drawing('circle', { class: 'track', cx: 12, cy: 12, r: 10 }), ring,
     drawing('circle', { class: 'core', cx: 12, cy: 12, r: 6.5 }),
     drawing('path', { class: 'star', d: 'M12 7.6l1.3 2.8 3 .4-2.2 2.1.5 3-2.6-1.4-2.6 1.4.5-3-2.2-2.1 3-.4z' }));
-  const [name, id, owned, state] = ['name', 'id', 'owned', 'state'].map((part) => element('span', { class: part }));
+  const [name, id, owned, load, state] = ['name', 'id', 'owned', 'weighs', 'state'].map((part) => element('span', { class: part }));
   const badges = element('span', { class: 'badges' });
   const bar = element('span', { class: 'bar', 'aria-hidden': 'true' }, element('i', { class: 'load' }), element('i', { class: 'mean' }), element('i', { class: 'share' }));
-  const main = element('button', { class: 'main', tabindex: -1 }, clock, name, id, owned, bar, state, badges);
+  const main = element('button', { class: 'main', tabindex: -1 }, clock,
+    element('span', { class: 'who' }, name, id), element('span', { class: 'much' }, owned, load), bar,
+    element('span', { class: 'line' }, state, badges));
   const more = element('button', { class: 'more', tabindex: -1, 'aria-haspopup': 'menu' }, '⋯');
   const root = element('li', { class: 'card', data: { worker: number } }, main, more);
-  return { root, main, ring, name, id, owned, state, badges, more };
+  return { root, main, ring, name, id, owned, load, state, badges, more };
 }

@@ -1,7 +1,9 @@
 // Draws partitions: a cell each, coloured by owner, with a mark where it is not where it should be.
 
-const ROUNDED_FROM = 9;
-const GLYPHS_FROM = 8;
+import { gap } from './arrangement.js';
+
+const ROUNDED_FROM = 8;
+const GLYPHS_FROM = 7;
 
 /** Paints an arrangement on a canvas. */
 export class Cells {
@@ -25,8 +27,7 @@ export class Cells {
     for (let index = 0; index < model.marks.length; index += 1) {
       const mark = model.marks[index];
       if (mark === 0 || look.hidden.has(index) || (look.lit && !look.lit(index))) continue;
-      const pitch = arrangement.pitches[index];
-      this.mark(context, mark, arrangement.xs[index], arrangement.ys[index], pitch - gap(pitch));
+      this.mark(context, mark, arrangement.xs[index], arrangement.ys[index], arrangement.sizes[index]);
     }
   }
 
@@ -34,7 +35,7 @@ export class Cells {
   mark(context, mark, x, y, size) {
     if (mark === 9) return this.#alarm(context, x, y, size);
     if (mark === 8) return;
-    if (size < GLYPHS_FROM - 1) {
+    if (size < GLYPHS_FROM) {
       const dot = Math.max(1, size / 2.6);
       context.fillRect(x + (size - dot) / 2, y + (size - dot) / 2, dot, dot);
       return;
@@ -46,9 +47,9 @@ export class Cells {
   }
 
   /** One cell by itself, as flights draw it. */
-  body(context, x, y, pitch) {
+  body(context, x, y, size) {
     context.beginPath();
-    box(context, x, y, pitch);
+    box(context, x, y, size);
     context.fill();
   }
 
@@ -70,7 +71,7 @@ export class Cells {
       for (const [owner, indices] of cells) {
         context.fillStyle = owner < 0 ? this.#palette.named('faint') : this.#palette.owner(owner);
         context.beginPath();
-        for (const index of indices) box(context, arrangement.xs[index], arrangement.ys[index], arrangement.pitches[index]);
+        for (const index of indices) box(context, arrangement.xs[index], arrangement.ys[index], arrangement.sizes[index]);
         context.fill();
       }
     }
@@ -79,8 +80,7 @@ export class Cells {
     context.lineWidth = 1;
     context.beginPath();
     for (const index of hollow) {
-      const pitch = arrangement.pitches[index];
-      const size = pitch - gap(pitch) - 1;
+      const size = arrangement.sizes[index] - 1;
       context.rect(arrangement.xs[index] + 0.5, arrangement.ys[index] + 0.5, Math.max(0.5, size), Math.max(0.5, size));
     }
     context.stroke();
@@ -94,16 +94,18 @@ export class Cells {
     if (!worker || absent || worker.share <= 0) return;
     const each = worker.owned > 0 ? worker.load / worker.owned : 1;
     const places = Math.min(Math.round(worker.share / (each || 1)), tile.members.length + 400);
-    context.strokeStyle = this.#palette.named('line');
+    context.strokeStyle = this.#palette.named('edge');
     context.lineWidth = 1;
-    context.beginPath();
     const size = tile.pitch - gap(tile.pitch) - 1;
+    if (size >= GLYPHS_FROM) context.setLineDash([2, 2]);
+    context.beginPath();
     for (let at = tile.members.length; at < places && size > 1; at += 1) {
       const { x, y } = tile.place(at);
       if (y + size > tile.box.y + tile.box.height) break;
       context.rect(x + 0.5, y + 0.5, size, size);
     }
     context.stroke();
+    context.setLineDash([]);
   }
 
   #label(context, model, tile, worker, absent) {
@@ -147,12 +149,8 @@ export function prepare(context) {
   context.setTransform(scale, 0, 0, scale, MARGIN * scale, MARGIN * scale);
 }
 
-/** What is left free between cells. */
-export const gap = (pitch) => (pitch >= 12 ? 2 : pitch >= 5 ? 1 : pitch >= 3 ? 0.6 : 0);
-
-function box(context, x, y, pitch) {
-  const size = pitch - gap(pitch);
-  if (pitch >= ROUNDED_FROM) context.roundRect(x, y, size, size, pitch >= 16 ? 3 : 2);
+function box(context, x, y, size) {
+  if (size >= ROUNDED_FROM) context.roundRect(x, y, size, size, size >= 30 ? 4 : size >= 14 ? 3 : 2);
   else context.rect(x, y, size, size);
 }
 

@@ -1,6 +1,6 @@
 // Charts over the world's time, drawn by hand: axes, lines, a reading under the pointer.
 
-import { byId, count, element, instant, say } from './element.js';
+import { byId, count, element, instant, say, wallOffset } from './element.js';
 
 const LEFT = 38;
 const RIGHT = 8;
@@ -10,6 +10,12 @@ const KINDS_MARKED = new Set(['killed', 'joined', 'left', 'leader', 'store', 'vi
 const MARKS_KEPT = 400;
 /** More would press what just happened into a corner. */
 const POINTS = 240;
+
+/** How fast partitions moved between a point and the one before. */
+function perSecond(point, before) {
+  const ms = point.at_ms - (before?.at_ms ?? point.at_ms);
+  return ms > 0 ? (Math.max(0, point.moves - before.moves) * 1000) / ms : 0;
+}
 
 const CHARTS = [
   {
@@ -31,11 +37,11 @@ const CHARTS = [
     text: (value) => value.toFixed(2),
   },
   {
-    title: 'Moves',
-    about: 'between two points',
-    lines: [{ name: 'moves', colour: 'ink', value: (point, before) => Math.max(0, point.moves - (before ?? point).moves), bars: true }],
+    title: 'Moves per second',
+    about: 'from one worker to another',
+    lines: [{ name: 'per second', colour: 'ink', value: perSecond, bars: true }],
     top: (_, most) => Math.max(4, most),
-    text: count,
+    text: (value) => (value > 0 && value < 10 ? value.toFixed(1) : count(value)),
   },
 ];
 
@@ -136,10 +142,19 @@ export class Charts {
     }
     context.stroke();
     context.textBaseline = 'alphabetic';
-    const step = timeStep((end - begin) / Math.max(2, Math.floor(width / 64)));
-    for (let ms = Math.ceil(begin / step) * step; ms <= end; ms += step) {
-      context.textAlign = x(ms) > width - 30 ? 'right' : x(ms) < LEFT + 16 ? 'left' : 'center';
-      context.fillText(instant(ms).replace(/\.0$/, ''), x(ms), height - 5);
+    const wide = context.measureText(instant(end)).width + 14;
+    const step = timeStep((end - begin) / Math.max(1, Math.floor((width - LEFT - RIGHT) / wide)));
+    // On a wall clock's times one reads, a world's own begins with nought.
+    const shift = wallOffset() % step;
+    let free = 0;
+    for (let ms = Math.ceil((begin + shift) / step) * step - shift; ms <= end; ms += step) {
+      const text = instant(ms).replace(/\.0$/, '');
+      const half = context.measureText(text).width / 2;
+      const middle = Math.max(LEFT - 8 + half, Math.min(x(ms), width - half - 2));
+      if (middle - half < free) continue;
+      free = middle + half + 8;
+      context.textAlign = 'center';
+      context.fillText(text, middle, height - 5);
     }
   }
 
@@ -217,6 +232,6 @@ function round(value) {
 }
 
 function timeStep(ms) {
-  const steps = [500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000];
+  const steps = [500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 180_000, 300_000, 600_000, 1_800_000, 3_600_000];
   return steps.find((step) => step >= ms) ?? steps.at(-1) * Math.ceil(ms / steps.at(-1));
 }

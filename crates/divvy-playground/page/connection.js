@@ -13,16 +13,28 @@ export class Refusal extends Error {
   }
 }
 
-/** Requests to `/api/v1`, with the token that the page was opened with. */
+const KEPT_AS = 'divvy.token';
+
+/** Requests to `/api/v1`, with the token that the page was opened with, or that was entered. */
 export class Api {
   #token = null;
 
   constructor() {
     const given = /(?:^#|&)token=([^&]+)/.exec(location.hash);
     if (given) {
-      this.#token = decodeURIComponent(given[1]);
-      // Kept in memory only: neither the address bar nor the history shows it.
+      this.token = decodeURIComponent(given[1]);
+      // Neither the address bar nor the history shows it.
       history.replaceState(null, '', location.pathname + location.search);
+    } else this.#token = kept();
+  }
+
+  /** Holds until the tab is closed, so that the page can be loaded again. */
+  set token(token) {
+    this.#token = token;
+    try {
+      sessionStorage.setItem(KEPT_AS, token);
+    } catch {
+      // Then it holds until the page is loaded again.
     }
   }
 
@@ -51,7 +63,14 @@ export class Api {
   async open(path, options = {}) {
     const headers = { ...options.headers };
     if (this.#token) headers.authorization = `Bearer ${this.#token}`;
-    const reply = await fetch(`/api/v1/${path}`, { ...options, headers, cache: 'no-store' });
+    let reply;
+    try {
+      reply = await fetch(`/api/v1/${path}`, { ...options, headers, cache: 'no-store' });
+    } catch (error) {
+      if (options.signal?.aborted) throw error;
+      // What browsers say of it differs, and none says it plainly.
+      throw new Error('The server does not answer.');
+    }
     if (reply.ok) return reply;
     const said = await reply.json().catch(() => ({}));
     throw new Refusal(reply.status, said.error ?? `${reply.status} ${reply.statusText}`);
@@ -62,7 +81,8 @@ export class Api {
  * Follows the cluster: a snapshot, then deltas, for as long as the page lives.
  *
  * `onsnapshot(snapshot)` and `ondelta(delta)` bring the world; `ongone({error, again})` says that the
- * server is gone and when the next attempt is, `onback()` that it answers again.
+ * server is gone and when the next attempt is, `onback()` that it answers again, and `onlocked(error)`
+ * that it wants another token: then nothing is tried until `hurry()`.
  */
 export class Follower {
   #api;
@@ -102,6 +122,14 @@ export class Follower {
   }
 
   async #pause(error) {
+    if (error.status === 401 || error.status === 403) {
+      this.#handlers.onlocked(error);
+      await new Promise((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wait = FIRST_WAIT_MS;
+      return;
+    }
     // Everybody who lost the same server should not come back in the same instant.
     const wait = this.#wait * (0.8 + 0.4 * Math.random());
     this.#wait = Math.min(LONGEST_WAIT_MS, this.#wait * 2);
@@ -147,6 +175,14 @@ export class Follower {
       this.#stream = null;
       stopping.abort(RELOAD);
     }
+  }
+}
+
+function kept() {
+  try {
+    return sessionStorage.getItem(KEPT_AS);
+  } catch {
+    return null; // A browser that keeps nothing asks again.
   }
 }
 

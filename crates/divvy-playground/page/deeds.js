@@ -6,6 +6,9 @@ const TOAST_MS = 4500;
 const ERROR_MS = 11_000;
 const TOASTS = 4;
 
+/** What another world begins with. */
+const BEGINS = new Set(['reset', 'mode', 'settings']);
+
 /** Who is cut off how. */
 const ISOLATIONS = {
   full: 'reaches nothing',
@@ -47,7 +50,11 @@ export class Deeds {
 
   /** Does it; answers with what the server says, or with nothing if it refused. */
   async act(action, fields) {
-    return this.#told(() => this.#api.act(action, fields));
+    const held = !this.#model.clock.running;
+    const reply = await this.#told(() => this.#api.act(action, fields));
+    // Who begins a new world wants to see it go, even if time was held in the one before.
+    if (reply && held && BEGINS.has(action) && this.#model.can('run')) await this.#told(() => this.#api.act('run'));
+    return reply;
   }
 
   /** Starts a scenario that is built in. */

@@ -47,6 +47,9 @@ export function beganAt(unixMs) {
   began = unixMs ?? null;
 }
 
+/** What a wall clock's time is ahead of the world's, by its minutes and hours here; none where there is none. */
+export const wallOffset = () => (began === null ? 0 : began - new Date(began).getTimezoneOffset() * 60_000);
+
 /** A point in the world's time, as a clock shows it. */
 export function instant(ms) {
   if (began !== null) return wallClock(new Date(began + ms));

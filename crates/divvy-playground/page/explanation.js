@@ -11,8 +11,11 @@ export class Explanation extends EventTarget {
   title;
   #context;
   #why = element('p', { class: 'why', 'aria-live': 'polite' });
+  #method = element('p', { class: 'method' });
   #facts = element('p', { class: 'quiet' });
   #ranking = element('tbody', {});
+  #table;
+  #parts = {};
   #owners = element('ol', { class: 'owners' });
   #asking = false;
   #again = false;
@@ -24,9 +27,9 @@ export class Explanation extends EventTarget {
     this.#context = context;
     this.title = name;
     const head = ['', 'worker', 'score', 'hash'].map((text) => element('th', { scope: 'col' }, text));
-    this.root.append(this.#why, this.#facts, this.#forms(),
-      element('h3', {}, 'Ranking'),
-      element('table', { class: 'ranking' }, element('thead', {}, element('tr', {}, head)), this.#ranking),
+    this.#table = element('table', { class: 'ranking' }, element('thead', {}, element('tr', {}, head)), this.#ranking);
+    this.root.append(this.#why, this.#method, this.#facts, this.#forms(),
+      element('h3', {}, 'Ranking'), this.#table,
       element('h3', {}, 'Owners'), this.#owners);
     this.#ask();
   }
@@ -64,14 +67,24 @@ export class Explanation extends EventTarget {
     // What stands is left alone: somebody may have the focus on it.
     if (key === this.#shown) return;
     this.#shown = key;
-    say(this.#why, answer.why);
+    const { model } = this.#context;
+    const also = (answer.also ?? []).map((number) => model.nameOf(number));
+    say(this.#why, also.length > 0 ? `${answer.why}; ${also.join(' and ')} ${also.length === 1 ? 'runs' : 'run'} it as well` : answer.why);
+    this.#why.classList.toggle('bad', also.length > 0 || answer.mark === 9);
+    say(this.#method, answer.method ?? '');
+    this.#method.hidden = !answer.method;
+    this.#parts.pin.hidden = !model.can('pin') || answer.pinned === true;
+    this.#parts.unpin.hidden = !model.can('unpin') || answer.pinned !== true;
     const mark = markNamed(answer.mark);
     say(this.#facts, [
-      `owner ${this.#context.model.nameOf(answer.owner)}`,
-      `token ${answer.token}`,
+      answer.pinned && 'pinned',
+      `owner ${model.nameOf(answer.owner)}${also.length > 0 ? ` and ${also.join(' and ')}` : ''}`,
+      answer.token && `token ${answer.token}`,
       `weight ${figure(answer.weight)}`,
       mark,
     ].filter(Boolean).join(' · '));
+    // What is pinned is not ranked: there is nothing to compare.
+    this.#table.classList.toggle('unranked', answer.ranking.every(({ score, hash }) => score === null && hash === null));
     const most = Math.max(...answer.ranking.map(({ score }) => score ?? 0)) || 1;
     this.#ranking.replaceChildren(...answer.ranking.map((row, at) => this.#rank(row, at, answer.owner, most)));
     const owners = answer.owners.toReversed();
@@ -83,7 +96,7 @@ export class Explanation extends EventTarget {
     const colour = this.#context.palette.owner(worker);
     return element('tr', { class: `${worker === owner ? 'owns' : ''} ${eligible ? '' : 'out'}` },
       element('td', {}, String(at + 1)),
-      element('td', {}, element('button', { class: 'link', vars: { owner: colour }, onclick: () => this.#emit('worker', worker) }, element('i', { class: 'swatch' }), name),
+      element('td', {}, element('button', { class: 'link', title: name, vars: { owner: colour }, onclick: () => this.#emit('worker', worker) }, element('i', { class: 'swatch' }), name),
         worker === owner ? element('span', { class: 'badge' }, 'owner') : null,
         why_not ? element('span', { class: 'badge' }, why_not) : null,
         weight === 1 ? null : element('span', { class: 'badge' }, `weight ${figure(weight)}`)),
@@ -92,27 +105,29 @@ export class Explanation extends EventTarget {
   }
 
   #owner({ worker, name, token, from_ms, until_ms, cause, text }) {
+    const reason = text || cause;
     const span = until_ms === null ? 'until now' : `for ${duration(until_ms - from_ms)}`;
     return element('li', { vars: { owner: this.#context.palette.owner(worker) } },
       element('i', { class: 'swatch' }), element('b', {}, name), token === null ? null : ` token ${token}`,
-      element('small', {}, `from ${instant(from_ms)} ${span}${cause ?? text ? ` · ${cause ?? text}` : ''}`));
+      element('small', {}, `from ${instant(from_ms)} ${span}${reason ? ` · ${reason}` : ''}`));
   }
 
   #forms() {
     const { model, deeds } = this.#context;
-    const weight = element('input', { type: 'number', min: 0, step: 'any', required: true, 'aria-label': 'Weight of the partition', value: model.weights?.[model.indexOf(this.title)] ?? 1 });
+    const weight = element('input', { type: 'number', min: 0.01, max: 1000, step: 'any', required: true, 'aria-label': 'Weight of the partition', value: model.weights?.[model.indexOf(this.title)] ?? 1 });
     const alive = [...model.workers.values()].filter((worker) => worker.alive);
     const target = element('select', { 'aria-label': 'Pin to' }, alive.map(({ number, name }) => element('option', { value: number }, name)));
-    const pin = element('form', { hidden: !model.can('pin'), data: { action: 'pin' }, onsubmit: (event) => {
+    const sends = (run) => (event) => {
       event.preventDefault();
-      deeds.act('pin', { partition: this.title, worker: Number(target.value) });
-    } }, element('label', {}, 'pin to', target), element('button', { class: 'small' }, 'pin'),
-    element('button', { class: 'small', type: 'button', data: { action: 'unpin' }, hidden: !model.can('unpin'), onclick: () => deeds.act('unpin', { partition: this.title }) }, 'unpin'));
-    const weigh = element('form', { hidden: !model.can('partition_weight'), data: { action: 'partition_weight' }, onsubmit: (event) => {
-      event.preventDefault();
-      deeds.act('partition_weight', { partition: this.title, weight: weight.valueAsNumber });
-    } }, element('label', {}, 'weight', weight), element('button', { class: 'small' }, 'set'));
-    return element('div', { class: 'forms' }, pin, weigh);
+      run();
+    };
+    this.#parts.pin = element('form', { hidden: true, onsubmit: sends(() => deeds.act('pin', { partition: this.title, worker: Number(target.value) })) },
+      element('label', {}, 'pin to', target), element('button', { class: 'small' }, 'pin'));
+    this.#parts.unpin = element('form', { hidden: true, onsubmit: sends(() => deeds.act('unpin', { partition: this.title })) },
+      element('button', { class: 'small' }, 'unpin'));
+    const weigh = element('form', { hidden: !model.can('partition_weight'), data: { action: 'partition_weight' }, onsubmit: sends(() => deeds.act('partition_weight', { partition: this.title, weight: weight.valueAsNumber })) },
+    element('label', {}, 'weight', weight), element('button', { class: 'small' }, 'set'));
+    return element('div', { class: 'forms' }, this.#parts.pin, this.#parts.unpin, weigh);
   }
 
   #emit(name, detail) {

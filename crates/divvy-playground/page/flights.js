@@ -1,6 +1,6 @@
 // What moves on the map: cells on their way to a new owner, flashes, ghosts and the cursor.
 
-import { gap, prepare } from './cells.js';
+import { prepare } from './cells.js';
 import { still } from './palette.js';
 
 const FLIGHT_MS = 620;
@@ -99,13 +99,13 @@ export class Flights {
     const y = from.y + (to.y - from.y) * eased - arc;
     context.fillStyle = colour;
     context.globalAlpha = 1;
-    this.#cells.body(context, x, y, from.pitch + (to.pitch - from.pitch) * eased);
+    this.#cells.body(context, x, y, from.size + (to.size - from.size) * eased);
   }
 
   #flash(context, { index, begin, colour }, now) {
     const at = this.#spot(index);
     const done = Math.min(1, (now - begin) / FLASH_MS);
-    const size = at.pitch - gap(at.pitch);
+    const { size } = at;
     const spread = Math.max(2, size / 3) * done;
     context.globalAlpha = (1 - done) ** 2;
     context.strokeStyle = colour;

@@ -4,6 +4,9 @@ import { counted, duration, element, say } from './element.js';
 
 const NAMED = 12;
 
+/** Whether there is a death to foretell: what a live cluster would do is decided inside of it. */
+export const canForetell = (model, number) => model.source !== 'observed' && Boolean(model.workers.get(number)?.alive);
+
 /** The plan for one worker's death; watches the world from the death on. Emits `change`. */
 export class Forecast extends EventTarget {
   plan = null;
@@ -86,6 +89,7 @@ export class ForecastView {
   #forecast;
   #act;
   #live = null;
+  #offered = null;
 
   /** `act` has `ask` (plan it), `kill` and `drop` (put the plan away). */
   constructor(model, palette, forecast, act) {
@@ -103,19 +107,26 @@ export class ForecastView {
     else this.#showOutcome(plan);
   }
 
+  /** Who is gone dies no more. */
+  follow() {
+    if (!this.#forecast.plan && this.#offered !== canForetell(this.#model, this.#forecast.number)) this.show();
+  }
+
   #offer() {
-    // What a live cluster would do is decided inside of it.
-    if (this.#model.source === 'observed') return this.root.replaceChildren();
+    this.#live = null;
+    this.#offered = canForetell(this.#model, this.#forecast.number);
+    this.root.hidden = !this.#offered;
     this.root.replaceChildren(element('button', { class: 'wide', id: 'what-if', title: 'What if it dies (w)', onclick: this.#act.ask }, 'What if it dies?'),
       element('small', {}, 'Shows the plan. Nothing is changed.'));
   }
 
   #showPlan(plan) {
     this.#live = null;
+    this.root.hidden = false;
     const gains = plan.by_worker.toSorted((a, b) => b.gains - a.gains);
     const most = Math.max(1, ...gains.map((each) => each.gains));
     const bars = gains.slice(0, NAMED).map(({ worker, name, gains: gained }) => element('li', { vars: { part: gained / most, owner: this.#palette.owner(worker) } },
-      element('span', {}, name), element('i'), element('b', {}, `+${gained}`)));
+      element('span', { title: name }, name), element('i'), element('b', {}, `+${gained}`)));
     if (gains.length > NAMED) bars.push(element('li', { class: 'rest' }, `and ${counted(gains.length - NAMED, 'more worker')}`));
     this.root.replaceChildren(
       element('h3', {}, 'If it died now'),

@@ -1,17 +1,18 @@
 // The map of partitions: what it shows, and what pointer and keyboard do on it.
 
-import { Arrangement } from './arrangement.js';
-import { Cells, MARGIN, gap } from './cells.js';
-import { byId, counted, element, say } from './element.js';
+import { Arrangement, gap } from './arrangement.js';
+import { Cells, MARGIN } from './cells.js';
+import { byId, counted, figure, say } from './element.js';
 import { Flights } from './flights.js';
-import { MARKS, markNamed } from './model.js';
+import { Legend } from './legend.js';
+import { markNamed } from './model.js';
 
 const MOURNED_MS = 6000;
 /** What the map leaves free on both sides together. */
 const AROUND_X = 24;
 const AROUND_Y = 20;
 
-/** Emits `partition` (an index) and `worker` (a number) when one is picked. */
+/** Emits `partition` (`{index, byKey}`) and `worker` (a number) when one is picked, and `nothing`. */
 export class PartitionMap extends EventTarget {
   kind = 'owner';
   #model;
@@ -34,7 +35,6 @@ export class PartitionMap extends EventTarget {
   #diedAt = new Map();
   #columns = 0;
   #due = false;
-  #legend = [];
 
   constructor(model, palette) {
     super();
@@ -45,7 +45,10 @@ export class PartitionMap extends EventTarget {
     this.#flights = new Flights(byId('flights'), this.#cells, palette,
       (index) => spot(this.#arranged(), index), () => this.#redraw());
     this.#flights.marks = (context) => this.#marks(context);
-    this.#makeLegend();
+    new Legend(model, palette, this.#cells).addEventListener('light', ({ detail }) => {
+      this.#litMark = detail;
+      this.#redraw();
+    });
     this.#listen();
     model.addEventListener('snapshot', () => this.#load());
     model.addEventListener('delta', ({ detail }) => this.#change(detail));
@@ -205,8 +208,7 @@ export class PartitionMap extends EventTarget {
     if (this.#ghosts && !this.#happened) this.#paintGhosts(context, arrangement);
     const ring = (index, colour, width) => {
       if (index < 0 || index >= arrangement.xs.length) return;
-      const { x, y, pitch } = spot(arrangement, index);
-      const size = pitch - gap(pitch);
+      const { x, y, size } = spot(arrangement, index);
       context.strokeStyle = colour;
       context.lineWidth = width;
       context.strokeRect(x - 2, y - 2, size + 4, size + 4);
@@ -220,8 +222,7 @@ export class PartitionMap extends EventTarget {
   #paintGhosts(context, arrangement) {
     const landing = new Map();
     for (const [index, to] of this.#ghosts) {
-      const { x, y, pitch } = spot(arrangement, index);
-      const size = pitch - gap(pitch);
+      const { x, y, size } = spot(arrangement, index);
       const inset = size / 4;
       context.fillStyle = this.#palette.owner(to);
       context.fillRect(x + inset, y + inset, size - 2 * inset, size - 2 * inset);
@@ -239,57 +240,6 @@ export class PartitionMap extends EventTarget {
     }
   }
 
-  #makeLegend() {
-    const list = byId('legend');
-    for (const { mark, name, about } of MARKS) {
-      const canvas = element('canvas', { width: 28, height: 28, 'aria-hidden': 'true' });
-      const number = element('b', {});
-      const button = element('button', {
-        title: about,
-        'aria-pressed': 'false',
-        onclick: () => this.#light(this.#litMark === mark ? null : mark),
-      }, canvas, number, name);
-      list.append(element('li', {}, button));
-      this.#legend.push({ mark, canvas, number, button });
-    }
-    this.#model.addEventListener('snapshot', () => this.#count());
-    this.#model.addEventListener('delta', () => this.#count());
-    this.#palette.addEventListener('change', () => this.#paintLegend());
-    this.#paintLegend();
-  }
-
-  #light(mark) {
-    this.#litMark = mark;
-    for (const each of this.#legend) each.button.setAttribute('aria-pressed', String(each.mark === mark));
-    this.#redraw();
-  }
-
-  #count() {
-    const counts = this.#model.markCounts();
-    for (const { mark, number, button } of this.#legend) {
-      say(number, counts[mark] === 0 ? '' : String(counts[mark]));
-      button.classList.toggle('none', counts[mark] === 0);
-    }
-    say(byId('cells-count'), String(this.#model.names.length));
-  }
-
-  #paintLegend() {
-    const ink = this.#palette.named('ink');
-    for (const { mark, canvas } of this.#legend) {
-      const context = canvas.getContext('2d');
-      context.clearRect(0, 0, 28, 28);
-      context.globalAlpha = 0.42;
-      context.fillStyle = this.#palette.named('faint');
-      if (mark !== 8) this.#cells.body(context, 2, 2, 26);
-      context.globalAlpha = 1;
-      context.strokeStyle = mark === 8 ? this.#palette.named('bad') : ink;
-      context.fillStyle = ink;
-      context.lineWidth = 2;
-      if (mark === 8) context.strokeRect(3, 3, 22, 22);
-      else this.#cells.mark(context, mark, 2, 2, 24);
-    }
-  }
-
   #listen() {
     const field = this.#field;
     const at = (event) => {
@@ -302,7 +252,7 @@ export class PartitionMap extends EventTarget {
       const { tile, index } = at(event);
       if (index !== undefined) {
         this.#cursor = index;
-        this.#emit('partition', index);
+        this.#emit('partition', { index, byKey: false });
       } else if (tile && tile.owner !== null && tile.owner >= 0) this.#emit('worker', tile.owner);
       else this.#emit('nothing');
     });
@@ -321,7 +271,7 @@ export class PartitionMap extends EventTarget {
     if (event.key in ways) this.#cursor = this.#arranged().next(Math.max(0, this.#cursor), ...ways[event.key]);
     else if (event.key === 'Home') this.#cursor = 0;
     else if (event.key === 'End') this.#cursor = last;
-    else if (event.key === 'Enter') this.#emit('partition', this.#cursor);
+    else if (event.key === 'Enter') this.#emit('partition', { index: this.#cursor, byKey: true });
     else return;
     event.preventDefault();
     say(byId('cells-said'), this.#described(this.#cursor));
@@ -343,14 +293,20 @@ export class PartitionMap extends EventTarget {
   }
 
   #described(index) {
-    const { names, owners, marks, tokens } = this.#model;
-    const mark = markNamed(marks[index]);
-    return `${names[index]} · ${this.#model.nameOf(owners[index])} · token ${tokens[index]}${mark ? ` · ${mark}` : ''}`;
+    const { names, owners, marks, tokens, weights } = this.#model;
+    return [
+      names[index],
+      this.#model.nameOf(owners[index]),
+      weights && `weight ${figure(weights[index])}`,
+      tokens[index] && `token ${tokens[index]}`,
+      markNamed(marks[index]),
+    ].filter(Boolean).join(' · ');
   }
 
   #summed(number) {
     const worker = this.#model.workers.get(number);
-    return worker ? `${worker.name} · ${counted(worker.owned, 'partition')}, share ${worker.share.toFixed(1)}` : '';
+    const load = this.#model.weights ? `, load ${figure(worker?.load)}` : '';
+    return worker ? `${worker.name} · ${counted(worker.owned, 'partition')}${load}, share ${figure(worker.share)}` : '';
   }
 
   #emit(name, detail) {
@@ -361,5 +317,5 @@ export class PartitionMap extends EventTarget {
 const spot = (arrangement, index) => ({
   x: arrangement.xs[index],
   y: arrangement.ys[index],
-  pitch: arrangement.pitches[index],
+  size: arrangement.sizes[index],
 });

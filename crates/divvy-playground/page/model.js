@@ -99,6 +99,8 @@ export class Model extends EventTarget {
       if (this.history.length > HISTORY) this.history.shift();
     }
     const events = delta.events ?? [];
+    const last = this.events.at(-1)?.number;
+    const missed = events.length > 0 && last !== undefined && events[0].number > last + 1 ? { after: last } : null;
     this.events.push(...events);
     if (this.events.length > EVENTS) this.events.splice(0, this.events.length - EVENTS);
     this.#emit('delta', {
@@ -106,6 +108,7 @@ export class Model extends EventTarget {
       workers: (delta.workers ?? []).map((worker) => worker.number),
       removed: delta.removed ?? [],
       events,
+      missed,
       point: delta.point,
       store: Boolean(delta.store),
       settings: Boolean(delta.settings),

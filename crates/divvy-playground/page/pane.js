@@ -23,20 +23,21 @@ export class Pane extends EventTarget {
     setInterval(() => this.#detail?.tick(), TICK_MS);
   }
 
-  worker(number) {
-    if (this.shown?.kind === 'worker' && this.shown.key === number) return;
+  /** Shows a worker; who came by the keyboard goes on reading there. */
+  worker(number, byKey = false) {
+    if (this.shown?.kind === 'worker' && this.shown.key === number) return byKey && this.#root.focus();
     const detail = new WorkerDetail(this.#context, number);
     detail.addEventListener('partition', (event) => this.partition(event.detail));
-    this.#open('worker', number, detail, this.#context.palette.owner(number));
+    this.#open('worker', number, detail, this.#context.palette.owner(number), byKey);
     this.#emit('picked', { worker: number });
   }
 
-  partition(name) {
-    if (this.shown?.kind === 'partition' && this.shown.key === name) return;
+  partition(name, byKey = false) {
+    if (this.shown?.kind === 'partition' && this.shown.key === name) return byKey && this.#root.focus();
     const detail = new Explanation(this.#context, name);
     detail.addEventListener('worker', (event) => this.worker(event.detail));
     const index = this.#context.model.indexOf(name);
-    this.#open('partition', name, detail, this.#context.palette.owner(this.#context.model.owners[index] ?? -1));
+    this.#open('partition', name, detail, this.#context.palette.owner(this.#context.model.owners[index] ?? -1), byKey);
     this.#emit('picked', { partition: index });
   }
 
@@ -54,7 +55,7 @@ export class Pane extends EventTarget {
     document.body.classList.remove('detailed');
     this.#emit('ghosts', null);
     this.#emit('picked', {});
-    if (held) this.#from?.focus?.();
+    if (held) (this.#from?.isConnected && this.#from !== document.body ? this.#from : byId('cells-focus')).focus();
   }
 
   /** In the same world there may be other partitions, with other indices. */
@@ -67,8 +68,9 @@ export class Pane extends EventTarget {
     else this.#emit('picked', kind === 'worker' ? { worker: key } : { partition: index });
   }
 
-  #open(kind, key, detail, colour) {
-    if (!this.#root.contains(document.activeElement)) this.#from = document.activeElement;
+  #open(kind, key, detail, colour, byKey) {
+    const held = this.#root.contains(document.activeElement);
+    if (!held) this.#from = document.activeElement;
     this.#emit('ghosts', null);
     this.shown = { kind, key };
     this.#detail = detail;
@@ -76,11 +78,12 @@ export class Pane extends EventTarget {
     const close = element('button', { class: 'icon', 'aria-label': 'Close', title: 'Close (Esc)', onclick: () => this.close() }, '×');
     this.#root.replaceChildren(
       element('header', { class: 'head' }, element('i', { class: 'swatch', vars: { owner: colour } }),
-        element('h2', {}, detail.title), element('span', { class: 'quiet' }, kind), element('div', { class: 'fill' }), close),
+        element('h2', { title: detail.title }, detail.title), element('span', { class: 'quiet' }, kind), element('div', { class: 'fill' }), close),
       detail.root);
     this.#root.hidden = false;
     this.#root.scrollTop = 0;
     document.body.classList.add('detailed');
+    if (held || byKey) this.#root.focus({ preventScroll: true });
   }
 
   #emit(name, detail) {

@@ -97,6 +97,8 @@ export class ScenarioBanner {
     say(parts.state, { running: 'running', passed: 'passed', failed: 'failed' }[state] ?? state);
     say(parts.time, `${duration(at_ms)} of ${duration(lasts_ms)}`);
     parts.bar.value = progress;
+    say(parts.reason, scenario.reason ?? '');
+    parts.reason.hidden = !scenario.reason;
     const key = JSON.stringify(numbers);
     if (parts.key === key) return;
     parts.key = key;
@@ -113,6 +115,7 @@ export class ScenarioBanner {
       time: element('small', {}),
       bar: element('progress', { max: 1, 'aria-label': 'Progress' }),
       numbers: element('ul', { class: 'numbers' }),
+      reason: element('p', { class: 'reason' }),
     };
     const again = element('button', { class: 'small', onclick: () => this.#deeds.again(name) }, 'Again');
     const close = element('button', { class: 'icon', 'aria-label': 'Put the scenario away', onclick: () => {
@@ -122,6 +125,6 @@ export class ScenarioBanner {
     this.#parts = parts;
     this.#root.replaceChildren(
       element('div', { class: 'what' }, parts.state, element('b', {}, title), element('span', { class: 'goal' }, goal)),
-      parts.numbers, element('div', { class: 'how' }, parts.bar, parts.time, again, close));
+      parts.reason, parts.numbers, element('div', { class: 'how' }, parts.bar, parts.time, again, close));
   }
 }

@@ -1,12 +1,12 @@
 // Partitions as a table: the same as the map shows, for who reads rather than looks.
 
-import { byId, counted, element, say } from './element.js';
+import { byId, counted, element, figure, say } from './element.js';
 import { markNamed } from './model.js';
 
 const PAGE = 200;
 const SHOWN_EVERY_MS = 500;
 
-/** Emits `partition` (a name). */
+/** Emits `partition` (`{name, byKey}`). */
 export class PartitionTable extends EventTarget {
   #model;
   #root = byId('table');
@@ -20,7 +20,7 @@ export class PartitionTable extends EventTarget {
     super();
     this.#model = model;
     this.#search.addEventListener('input', () => this.#turn(0));
-    const head = ['partition', 'owner', 'token', 'mark'].map((text) => element('th', { scope: 'col' }, text));
+    const head = ['partition', 'owner', 'weight', 'token', 'mark'].map((text) => element('th', { scope: 'col' }, text));
     this.#root.append(
       element('div', { class: 'row' }, this.#search, this.#said,
         element('button', { class: 'small', onclick: () => this.#turn(this.#from - PAGE) }, 'earlier'),
@@ -49,7 +49,7 @@ export class PartitionTable extends EventTarget {
 
   #fill() {
     this.#shownAt = performance.now();
-    const { names, owners, marks, tokens } = this.#model;
+    const { names, owners, marks, tokens, weights } = this.#model;
     const words = this.#search.value.trim().toLowerCase();
     const fitting = [];
     names.forEach((name, index) => {
@@ -59,10 +59,13 @@ export class PartitionTable extends EventTarget {
     this.#from = Math.max(0, Math.min(this.#from, Math.floor(Math.max(0, fitting.length - 1) / PAGE) * PAGE));
     const shown = fitting.slice(this.#from, this.#from + PAGE);
     say(this.#said, fitting.length > PAGE ? `${this.#from + 1} to ${this.#from + shown.length} of ${fitting.length}` : counted(fitting.length, 'partition'));
+    const cell = (text) => element('td', { title: text }, text);
+    const pick = (name) => (event) => this.dispatchEvent(new CustomEvent('partition', { detail: { name, byKey: event.detail === 0 } }));
     this.#body.replaceChildren(...shown.map((index) => element('tr', {},
-      element('td', {}, element('button', { class: 'link', onclick: () => this.dispatchEvent(new CustomEvent('partition', { detail: names[index] })) }, names[index])),
-      element('td', {}, this.#model.nameOf(owners[index])),
-      element('td', {}, tokens[index]),
-      element('td', {}, markNamed(marks[index]) ?? ''))));
+      element('td', { title: names[index] }, element('button', { class: 'link', onclick: pick(names[index]) }, names[index])),
+      cell(this.#model.nameOf(owners[index])),
+      cell(figure(weights?.[index] ?? 1)),
+      cell(tokens[index]),
+      cell(markNamed(marks[index]) ?? ''))));
   }
 }

@@ -5,7 +5,13 @@ import { byId, duration, element, instant, say } from './element.js';
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 25, 50, 100];
 const STEPS_MS = [10, 100, 500, 1000, 5000, 30_000];
 /** Where it is not a world of its own, one should know. */
-const SOURCES = { store: 'real store, real time', observed: 'live cluster, read only' };
+const SOURCES = {
+  store: () => 'real store, real time',
+  observed: () => 'live cluster, read only',
+  replayed: ({ settings }) => (settings.seed === null || settings.seed === undefined ? 'replay' : `replay of seed ${settings.seed}`),
+};
+const OVERLAP = 'No lease keeps owners apart: a partition may run on its old and its new worker at once, ' +
+  'and what both do at that time may be done twice.';
 const CLOCK_EVERY_MS = 100;
 
 /** Emits `scenarios` when the gallery is asked for. */
@@ -63,7 +69,8 @@ export class Toolbar extends EventTarget {
 
   #mode() {
     this.#parts.modes = element('div', { class: 'segments', role: 'group', 'aria-label': 'Mode' });
-    return element('div', { class: 'group' }, this.#parts.modes);
+    this.#parts.overlap = element('span', { id: 'overlap', class: 'badge odd', title: OVERLAP, tabindex: 0, hidden: true }, 'overlap allowed');
+    return element('div', { class: 'group' }, this.#parts.modes, this.#parts.overlap);
   }
 
   #store() {
@@ -82,7 +89,9 @@ export class Toolbar extends EventTarget {
       parts.announced = item('amnesia', { announced: true }, 'Amnesia', 'forgets, and is known as a new one', true),
       item('amnesia', { announced: false }, 'Silent amnesia', 'forgets, and nobody is told', true),
       item('refresh', {}, 'Refresh', 'asks for the partitions again'));
-    return element('details', { class: 'menu group' }, parts.store, parts.storeItems);
+    parts.storeMenu = element('details', { class: 'menu group' }, parts.store, parts.storeItems);
+    parts.storeSaid = element('span', { class: 'small store said' });
+    return element('div', { class: 'group' }, parts.storeMenu, parts.storeSaid);
   }
 
   #world() {
@@ -166,11 +175,17 @@ export class Toolbar extends EventTarget {
       parts.run.setAttribute('aria-label', label);
     }
     keep(parts.speed, nearest(clock.speed));
-    say(parts.store, `store ${store.state}`);
-    parts.store.className = `small store ${store.state}`;
-    parts.store.title = store.trouble ?? (store.latency_ms === null ? '' : `answers in ${store.latency_ms} ms; incarnation ${store.incarnation ?? 'unknown'}`);
-    say(parts.source, SOURCES[model.source] ?? '');
+    // A menu with nothing in it is none.
+    const acts = ['store', 'amnesia', 'refresh'].some((action) => model.can(action));
+    parts.storeMenu.hidden = !acts;
+    parts.storeSaid.hidden = acts;
+    const shown = acts ? parts.store : parts.storeSaid;
+    say(shown, `store ${store.state}`);
+    shown.className = `small store ${store.state}${acts ? '' : ' said'}`;
+    shown.title = store.trouble ?? (store.latency_ms === null ? '' : `answers in ${store.latency_ms} ms; incarnation ${store.incarnation ?? 'unknown'}`);
+    say(parts.source, SOURCES[model.source]?.(model) ?? '');
     parts.source.hidden = !SOURCES[model.source];
+    parts.overlap.hidden = settings.exclusive !== false;
     this.#showModes();
     options(parts.strategy, choices.strategies, settings.strategy);
     options(parts.preset, choices.presets, settings.preset);

@@ -1,8 +1,8 @@
 // A worker in detail: its numbers, what it has, what can be done with it, and what if it dies.
 
-import { badgesOf, leaseLeft } from './cards.js';
+import { badgesOf, conditionOf, leaseLeft } from './condition.js';
 import { count, element, figure, say } from './element.js';
-import { Forecast, ForecastView } from './forecast.js';
+import { Forecast, ForecastView, canForetell } from './forecast.js';
 import { toast } from './deeds.js';
 
 const ASK_AGAIN_MS = 1200;
@@ -45,6 +45,7 @@ export class WorkerDetail extends EventTarget {
 
   /** Shows the plan for its death, and ghosts on the map. */
   async whatIf() {
+    if (!canForetell(this.#context.model, this.#number)) return;
     try {
       await this.#forecast.ask();
       this.#emit('ghosts', { plan: this.#forecast.planned });
@@ -66,8 +67,10 @@ export class WorkerDetail extends EventTarget {
   tick() {
     const worker = this.#context.model.workers.get(this.#number);
     if (!worker) return;
-    const known = worker.lease_left_ms !== null && worker.lease_left_ms !== undefined;
-    say(this.#facts.lease, known ? leaseText(leaseLeft(worker, this.#context.model.now()), worker.lease_ms) : '–');
+    const { model } = this.#context;
+    const known = worker.alive && Number.isFinite(worker.lease_left_ms);
+    const none = model.settings.exclusive === false ? 'none: overlap' : '–';
+    say(this.#facts.lease, known ? leaseText(leaseLeft(worker, model.now()), worker.lease_ms) : none);
   }
 
   #makeFacts() {
@@ -86,10 +89,11 @@ export class WorkerDetail extends EventTarget {
       say(this.#facts.state, 'gone');
       this.#deeds.replaceChildren();
       this.#forms.hidden = true;
+      this.#view.follow();
       return;
     }
-    const unusual = badgesOf(worker).filter((badge) => !/^(weight|zone)/.test(badge));
-    say(this.#facts.state, [worker.alive ? worker.state : 'gone', worker.leader && 'leads', ...unusual].filter(Boolean).join(', '));
+    const unusual = badgesOf(worker, model).filter(({ kind }) => kind !== 'plain').map(({ text }) => text);
+    say(this.#facts.state, [conditionOf(worker, model).text, worker.leader && 'leads', ...unusual].filter(Boolean).join(', '));
     say(this.#facts.load, figure(worker.load));
     say(this.#facts.share, figure(worker.share));
     say(this.#facts.owned, figure(worker.owned));
@@ -105,6 +109,7 @@ export class WorkerDetail extends EventTarget {
         title: deed.about, class: deed.danger ? 'danger' : null, onclick: deed.run }, deed.label)));
     }
     this.#forms.hidden = !worker.alive;
+    this.#view.follow();
   }
 
   #makeForms() {
