@@ -1,6 +1,6 @@
 // The introduction: what this is, and what to try first. Who has read it is not shown it again.
 
-import { byId, counted, element } from './element.js';
+import { byId, element } from './element.js';
 
 const KEPT_AS = 'divvy.introduced';
 
@@ -43,14 +43,12 @@ export class Intro extends EventTarget {
     if (this.#away || this.#shown === key) return;
     this.#shown = key;
     const live = source === 'observed';
-    const alive = [...this.#model.workers.values()].filter((worker) => worker.alive).length;
-    const what = `${counted(alive, 'worker')} share ${counted(this.#model.names.length, 'partition')}. `;
-    this.#root.replaceChildren(
-      element('p', {}, element('b', {}, live ? 'A live cluster. ' : 'A cluster to break. '), what,
-        'Each square is a partition, its colour is the worker that owns it. ',
-        live ? 'Nothing here changes it. Pick a worker or a square to see why it is where it is.'
-          : 'It runs what runs in production, in simulated time, and after every step it is checked that nothing has two owners or is lost.'),
-      live ? null : element('div', { class: 'row' }, element('span', { class: 'quiet' }, 'Try:'), this.#tries()),
+    const where = source === 'store' ? 'with a real store and in real time' : 'in simulated time, and every step of it is checked';
+    const words = element('p', {}, element('b', {}, live ? 'A live cluster. ' : 'A cluster to break. '),
+      'Workers share partitions: each square is a partition, and its colour is the worker that owns it. ',
+      live ? 'Nothing here changes it. Pick a worker or a square to see why it is where it is.' : `It runs what runs in production, ${where}.`);
+    const tries = element('div', { class: 'row', hidden: live }, element('span', { class: 'quiet' }, 'Try:'), this.#tries());
+    this.#root.replaceChildren(words, tries,
       element('button', { class: 'small', id: 'intro-close', onclick: () => this.close() }, 'Got it'));
     this.#root.hidden = false;
   }
