@@ -1,5 +1,9 @@
 //! The page in a real browser. Its pictures are kept in `target/playground`.
 
+mod entry;
+mod keyboard;
+mod layout;
+mod sayings;
 mod served;
 mod visit;
 

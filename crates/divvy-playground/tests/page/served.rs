@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
+use divvy_http::Token;
 use divvy_playground::{Playground, Setup, listen};
 use tokio::runtime::{Builder, Runtime};
 
@@ -9,16 +10,23 @@ use tokio::runtime::{Builder, Runtime};
 #[derive(Debug)]
 pub(crate) struct Served {
     setup: Setup,
+    token: Option<&'static str>,
     address: SocketAddr,
     running: Option<Runtime>,
 }
 
 impl Served {
     pub(crate) fn start(setup: Setup) -> Self {
+        Self::guarded(setup, None)
+    }
+
+    /// One that answers only to who has the token.
+    pub(crate) fn guarded(setup: Setup, token: Option<&'static str>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let mut served = Self {
             setup,
+            token,
             address,
             running: None,
         };
@@ -44,11 +52,14 @@ impl Served {
     fn serve(&mut self, listener: TcpListener) {
         listener.set_nonblocking(true).unwrap();
         let playground = Playground::open(self.setup.clone(), None).unwrap();
+        let token = self
+            .token
+            .map(|token| Token::new(token.as_bytes()).unwrap());
         let mut runtime = Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
         runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-            listen(listener, playground, None).await;
+            listen(listener, playground, token).await;
         });
         self.running = Some(runtime);
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use divvy_testbed::{Browser, Tab, Window};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::served::Served;
 
@@ -50,6 +50,48 @@ impl Visit {
 
     pub(crate) async fn press(&self, key: &str) {
         self.tab.press(key).await;
+    }
+
+    /// Does what the page has no button for.
+    pub(crate) async fn act(&self, action: &Value) {
+        let done = self
+            .run(&format!(
+                "fetch('/api/v1/actions', {{method: 'POST', headers: {{'content-type': 'application/json'}},
+                    body: JSON.stringify({action})}}).then((reply) => reply.ok)"
+            ))
+            .await;
+        assert_eq!(done, true, "{action}");
+    }
+
+    /// From the next snapshot on the page sees another world: `change` has the snapshot as `it`,
+    /// and nothing new comes after it.
+    pub(crate) async fn pretend(&self, change: &str) {
+        self.run(&format!(
+            "(() => {{
+                const real = window.fetch;
+                window.fetch = async (path, options) => {{
+                    if (path.includes('/events')) return new Promise(() => {{}});
+                    const reply = await real(path, options);
+                    if (!path.endsWith('/snapshot')) return reply;
+                    const it = await reply.json();
+                    {change};
+                    return new Response(JSON.stringify(it));
+                }};
+            }})()"
+        ))
+        .await;
+        self.act(&json!({"action": "reset", "workers": 8, "partitions": 256}))
+            .await;
+    }
+
+    /// Opens the page once more, as `other`: as the same visitor sees it after it was loaded again.
+    pub(crate) async fn once_more(&self) {
+        let open =
+            "addEventListener('click', () => { window.other = open('/'); }, {once: true}); true";
+        self.run(open).await;
+        self.click(".brand").await;
+        self.until("other.document.querySelector('#workers-count').textContent === '8'")
+            .await;
     }
 
     pub(crate) async fn see(&self, window: Window) {
