@@ -90,7 +90,7 @@ export class Legend extends EventTarget {
 function readWorkers() {
   const sample = (kind, ...shapes) => drawing('svg', { viewBox: '0 0 14 14', class: kind, 'aria-hidden': 'true' }, shapes);
   const entries = [
-    ['how much of its lease is left: a renewal fills it', 'lease left', sample('lease',
+    ['how much of its lease is left: a renewal fills it', 'lease', sample('lease',
       drawing('circle', { class: 'track', cx: 7, cy: 7, r: 5.5 }),
       drawing('circle', { class: 'ring', cx: 7, cy: 7, r: 5.5, pathLength: 1 }))],
     ['what its partitions weigh together', 'load', sample('load', drawing('rect', { x: 0, y: 4, width: 14, height: 6, rx: 1.5 }))],
