@@ -1,11 +1,13 @@
 //! Who may ask: on loopback whoever is on this machine and no web page, else
 //! whoever has the token.
 
+use std::future::poll_fn;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::HttpBody as _;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, HOST, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE,
@@ -17,9 +19,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use tokio::time::timeout;
 
+use crate::line::Line;
 use crate::refusal;
 use crate::token::Token;
 
+/// How long the body of a request may take.
+const BODY: Duration = Duration::from_secs(5);
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Where browsers say whether a page of another site asks.
@@ -52,9 +57,17 @@ pub struct Trusted(pub bool);
 
 type Refused = (StatusCode, &'static str);
 
+const TOO_LARGE: Refused = (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large");
+
 /// Lets questions through that may be asked, and bounds them.
 pub async fn admit(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
-    let mut response = match guard.check(&request) {
+    let checked = match guard.check(&request) {
+        Ok(trusted) => whole(&mut request, guard.body_bytes_max)
+            .await
+            .map(|()| trusted),
+        refused => refused,
+    };
+    let mut response = match checked {
         Ok(trusted) => {
             request.extensions_mut().insert(trusted);
             let answer = timeout(ANSWER, next.run(request)).await;
@@ -75,12 +88,40 @@ pub async fn admit(State(guard): State<Guard>, mut request: Request, next: Next)
     response.into_response()
 }
 
+/// Reads all of a request: nothing is done, and no place kept, for one that
+/// does not come to its end.
+async fn whole(request: &mut Request, bytes_max: u64) -> Result<(), Refused> {
+    let body = std::mem::take(request.body_mut());
+    let late = (StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
+    let bytes = timeout(BODY, read(body, bytes_max)).await;
+    *request.body_mut() = bytes.unwrap_or(Err(late))?.into();
+    if let Some(line) = request.extensions().get::<Arc<Line>>() {
+        line.asked();
+    }
+    Ok(())
+}
+
+async fn read(mut body: Body, bytes_max: u64) -> Result<Vec<u8>, Refused> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let unreadable = (StatusCode::BAD_REQUEST, "the body cannot be read");
+        let frame = frame.map_err(|_error| unreadable)?;
+        // Trailers say nothing that is asked for.
+        let data = frame.into_data().unwrap_or_default();
+        if (bytes.len() + data.len()) as u64 > bytes_max {
+            return Err(TOO_LARGE);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(bytes)
+}
+
 impl Guard {
     fn check(&self, request: &Request) -> Result<Trusted, Refused> {
         let trusted = self.check_who(request)?;
         check_page(request.method(), request.headers())?;
         if request.body().size_hint().lower() > self.body_bytes_max {
-            return Err((StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"));
+            return Err(TOO_LARGE);
         }
         Ok(trusted)
     }

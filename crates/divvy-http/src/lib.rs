@@ -2,6 +2,7 @@
 //! [`serve`] bounds what clients can cost.
 
 mod guard;
+mod line;
 mod server;
 mod token;
 

@@ -1,17 +1,27 @@
 //! Connections, and what each of them may cost.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-/// Connections at once; others wait.
+use crate::line::{Answer, Line, Lines};
+
+/// Connections at once. Another one takes the place of the one whose client
+/// has been waited for longest; where all have asked something, it waits.
 const CONNECTIONS_MAX: usize = 128;
 /// How long the head of a request may take, and a connection be idle.
 const HEAD: Duration = Duration::from_secs(5);
@@ -26,13 +36,25 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Answers for ever. A connection is asked to end when it has lasted so long.
 pub async fn serve(listener: TcpListener, router: Router, lasts: Duration) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let lines = Arc::new(Lines::default());
+    let mut number = 0;
     loop {
-        let slot = Arc::clone(&slots).acquire_owned().await;
         match listener.accept().await {
             Ok((stream, _from)) => {
-                let router = router.clone();
+                let slot = slot(&slots, &lines).await;
+                number += 1;
+                let line = lines.add(number);
+                let service = Attended {
+                    router: TowerToHyperService::new(router.clone()),
+                    line: Arc::clone(&line),
+                };
+                let lines = Arc::clone(&lines);
                 tokio::spawn(async move {
-                    converse(stream, router, lasts).await;
+                    tokio::select! {
+                        () = converse(stream, service, lasts) => {}
+                        () = line.is_given_up() => {}
+                    }
+                    lines.remove(number);
                     drop(slot);
                 });
             }
@@ -44,14 +66,51 @@ pub async fn serve(listener: TcpListener, router: Router, lasts: Duration) {
     }
 }
 
+/// A place for one connection more.
+async fn slot(slots: &Arc<Semaphore>, lines: &Lines) -> OwnedSemaphorePermit {
+    loop {
+        if let Ok(slot) = Arc::clone(slots).try_acquire_owned() {
+            return slot;
+        }
+        lines.give_up_one();
+        if let Ok(Ok(slot)) = timeout(PAUSE, Arc::clone(slots).acquire_owned()).await {
+            return slot;
+        }
+    }
+}
+
+/// Answers what comes over one connection, and knows while it does.
+#[derive(Debug)]
+struct Attended {
+    router: TowerToHyperService<Router>,
+    line: Arc<Line>,
+}
+
+impl Service<Request<Incoming>> for Attended {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        let line = Arc::clone(&self.line);
+        request.extensions_mut().insert(Arc::clone(&line));
+        let answer = self.router.call(request);
+        Box::pin(async move {
+            let answer = answer.await?;
+            line.asked();
+            Ok(answer.map(|body| Body::new(Answer::new(body, line))))
+        })
+    }
+}
+
 /// One connection. What goes wrong with it is its client's business.
-async fn converse(stream: TcpStream, router: Router, lasts: Duration) {
+async fn converse(stream: TcpStream, service: Attended, lasts: Duration) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_headers(HEAD_FIELDS_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {
         _ = connection.as_mut() => return,
