@@ -5,7 +5,7 @@
 //! to it is done by hands, and all invariants that hold while faults happen are
 //! checked after every step, as for every other world.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
@@ -106,8 +106,12 @@ pub struct Place {
     pub isolation: Option<Isolation>,
     /// How its own hooks fare.
     pub hooks: HookWeather,
-    /// How long it may work on without a renewal; nothing if it may not.
+    /// How long it may work on without a renewal; nothing if it may not, or
+    /// for as long as it likes.
     pub lease_left: Option<Duration>,
+    /// Whether it is not heard of and its lease is over: others get what it
+    /// has, even where it works on.
+    pub is_lapsed: bool,
     /// How long that is at most.
     pub lease: Duration,
 }
@@ -153,7 +157,7 @@ pub struct Done {
 /// Something that was done.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deed {
-    /// The start hook of a partition was called.
+    /// The start hook of a partition has returned: it runs.
     Started {
         /// Where.
         place: usize,
@@ -311,6 +315,17 @@ pub trait Hands: fmt::Debug + Send {
     /// How the store is.
     fn store(&self) -> StoreView;
 
+    /// The cluster that scores are made of, where they are made of one.
+    fn cluster(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The same world once more, to see what would become of it; nothing where
+    /// that cannot be had. It writes no trace.
+    fn fork(&self) -> Option<Box<dyn Hands>> {
+        None
+    }
+
     /// The store forgets everything; where announced, it says so by another
     /// incarnation.
     fn forget_all(&mut self, announced: bool) -> Result<(), Broken>;
@@ -344,12 +359,14 @@ pub trait Hands: fmt::Debug + Send {
 }
 
 /// What hands want to know of a world.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Chronicle {
     done: Vec<Done>,
     told: u64,
     /// Why the next partition stops.
     why: Option<&'static str>,
+    /// By place and partition, the tokens of those that are being started.
+    starting: BTreeMap<(usize, usize), Token>,
 }
 
 impl Chronicle {
@@ -362,18 +379,24 @@ impl Chronicle {
                 partition,
                 token,
                 ..
-            } => Deed::Started {
-                place: member,
-                partition,
-                token,
-            },
+            } => {
+                self.starting.insert((member, partition), token);
+                return;
+            }
             Fact::StartEnded {
                 member,
                 partition,
-                failed: true,
-            } => Deed::StartFailed {
-                place: member,
-                partition,
+                failed,
+            } => match self.starting.remove(&(member, partition)) {
+                Some(token) if !failed => Deed::Started {
+                    place: member,
+                    partition,
+                    token,
+                },
+                _ => Deed::StartFailed {
+                    place: member,
+                    partition,
+                },
             },
             Fact::StopCalled { member, partition } => Deed::Stopping {
                 place: member,
@@ -384,10 +407,13 @@ impl Chronicle {
                 place: member,
                 partition,
             },
-            Fact::Gone { member, in_order } => Deed::Gone {
-                place: member,
-                in_order,
-            },
+            Fact::Gone { member, in_order } => {
+                self.starting.retain(|(place, _), _| *place != member);
+                Deed::Gone {
+                    place: member,
+                    in_order,
+                }
+            }
             _ => return,
         };
         self.note(at, deed);
@@ -415,7 +441,7 @@ impl Chronicle {
 }
 
 /// The lines of a trace: all, or the last.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Trace {
     lines: VecDeque<String>,
     is_bounded: bool,

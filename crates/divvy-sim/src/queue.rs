@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use crate::time::TrueTime;
 
 /// A queue by time; what is due at the same time comes out as it went in.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Queue<T> {
     due: BinaryHeap<Reverse<(TrueTime, u64, u32)>>,
     slots: Vec<Option<T>>,

@@ -49,7 +49,7 @@ pub(crate) const OPERATIONS_MAX: usize = 64;
 const WALL_ERROR_MAX_MS: i64 = 100;
 
 /// Something that will happen.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Happening {
     /// A process is started.
     Boot(usize),
@@ -91,7 +91,7 @@ pub struct Tally {
 }
 
 /// A world.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct World {
     profile: Profile,
     strategy: std::sync::Arc<dyn Strategy>,

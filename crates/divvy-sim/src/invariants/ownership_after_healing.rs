@@ -36,12 +36,14 @@ fn everything_runs(survey: &Survey) -> Result<(), String> {
     if let Some(first) = idle.first() {
         let all = survey.running.len();
         return Err(format!(
-            "{} of {all} partitions run nowhere, {first} among them",
+            "{} of {all} partitions run nowhere, partition {first} among them",
             idle.len()
         ));
     }
     match survey.unwanted.first() {
-        Some(partition) => Err(format!("{partition} runs, and the source dropped it")),
+        Some(partition) => Err(format!(
+            "partition {partition} runs, and the source dropped it"
+        )),
         None => Ok(()),
     }
 }
@@ -65,10 +67,10 @@ impl Invariant for OwnershipAfterHealing {
                 Ok(())
             }
             Fact::Stepped { .. } if !self.awaited.is_empty() && seen.at > self.by => Err(format!(
-                "a worker was lost, and {} of its partitions run nowhere by {}, {:?} among them",
+                "a worker was lost, and {} of its partitions run nowhere by {}, partition {} among them",
                 self.awaited.len(),
                 self.by,
-                self.awaited.first()
+                self.awaited.first().expect("it is not empty")
             )),
             _ => Ok(()),
         }

@@ -25,7 +25,7 @@ impl Invariant for Room {
                 if let Some(partition) = survey.unserved.first() {
                     let count = survey.unserved.len();
                     return Err(format!(
-                        "{count} partitions have no owner, {partition} among them"
+                        "{count} partitions have no owner, partition {partition} among them"
                     ));
                 }
                 match survey.crowded.first() {

@@ -43,10 +43,10 @@ impl Invariant for TakenOver {
                 Ok(())
             }
             Fact::Stepped { .. } if !self.awaited.is_empty() && seen.at > self.by => Err(format!(
-                "{} partitions were not started by anybody who can by {}, {:?} among them",
+                "{} partitions were not started by anybody who can by {}, partition {} among them",
                 self.awaited.len(),
                 self.by,
-                self.awaited.first()
+                self.awaited.first().expect("it is not empty")
             )),
             _ => Ok(()),
         }

@@ -135,6 +135,8 @@ impl Hands for LeaseWorld {
         let name = process.worker.name.to_string();
         let ends = process.running.values().filter_map(|running| running.until);
         let left = ends.min().map(|end| end.since(now));
+        let left = left.filter(|left| !left.is_zero());
+        let is_reached = process.stillness.is_none() && process.isolation.is_none();
         Place {
             id: process.is_alive().then(|| name.clone()),
             name,
@@ -149,7 +151,8 @@ impl Hands for LeaseWorld {
             is_paused: process.stillness.is_some(),
             isolation: process.isolation,
             hooks: process.hooks,
-            lease_left: left.filter(|left| !left.is_zero()),
+            is_lapsed: !is_reached && left.is_none(),
+            lease_left: left,
             lease: self.profile.settings.lease_ttl,
         }
     }
@@ -267,6 +270,10 @@ impl Hands for LeaseWorld {
             control: control.clone(),
             is_garbled: false,
         });
+    }
+
+    fn cluster(&self) -> Option<&'static str> {
+        Some(CLUSTER)
     }
 
     fn set_store(&mut self, state: StoreState) {

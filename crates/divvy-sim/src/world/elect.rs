@@ -12,7 +12,7 @@ use crate::profile::Election;
 use crate::time::TrueTime;
 
 /// Who may lead, where an agent says so.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Agent {
     election: Election,
     /// Whom it let lead, and until when.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divvy_core::leader::{Event, Keys, Operation, Report, Shutdown, State};
+use divvy_core::leader::{Event, Keys, Operation, Report, Shutdown, State, StoreOutage};
 use divvy_core::lease::Outlook;
 use divvy_core::store::{Expected, Token};
 use divvy_core::{Control, Health, Partitions};
@@ -122,7 +122,16 @@ impl Hands for World {
         let process = &self.processes[place];
         let machine = process.machine.as_deref();
         let now = process.clock.at(self.now);
-        let left = process.deadline.map(|deadline| deadline.since(now));
+        let lease = self.profile.settings.heartbeat_ttl;
+        // Whoever may work on beside others has no clock that runs out.
+        let is_exclusive = self.profile.settings.store_outage == StoreOutage::Exclusive;
+        let left = process.deadline.filter(|_| is_exclusive);
+        let left = left.map(|deadline| deadline.since(now));
+        let left = left.filter(|left| !left.is_zero());
+        let is_reached = process.stillness.is_none() && process.isolation.is_none();
+        let is_long = process
+            .silent_since
+            .is_some_and(|since| self.now >= since + lease);
         Place {
             name: process.instance.clone(),
             id: machine.and_then(|machine| machine.worker_id().map(str::to_owned)),
@@ -134,8 +143,14 @@ impl Hands for World {
             is_paused: process.stillness.is_some(),
             isolation: process.isolation,
             hooks: process.hooks,
-            lease_left: left.filter(|left| !left.is_zero()),
-            lease: self.profile.settings.heartbeat_ttl,
+            lease_left: left,
+            is_lapsed: !is_reached
+                && if is_exclusive {
+                    left.is_none()
+                } else {
+                    is_long
+                },
+            lease,
         }
     }
 
@@ -205,10 +220,12 @@ impl Hands for World {
 
     fn boot_again(&mut self, place: usize) -> Result<(), Broken> {
         self.processes[place].stillness = None;
+        self.processes[place].silent_since = None;
         self.boot(place)
     }
 
     fn pause(&mut self, place: usize) {
+        self.processes[place].silent_since.get_or_insert(self.now);
         self.stand_still(place, NEVER.elapsed(), false);
     }
 
@@ -216,10 +233,20 @@ impl Hands for World {
         if let Some(still) = &mut self.processes[place].stillness {
             still.until = self.now;
         }
+        let process = &mut self.processes[place];
+        process.silent_since = process.silent_since.filter(|_| process.isolation.is_some());
         self.resume(place)
     }
 
     fn cut_off(&mut self, place: usize, how: Option<Isolation>) {
+        let process = &mut self.processes[place];
+        match how {
+            Some(_) => {
+                process.silent_since.get_or_insert(self.now);
+            }
+            None if process.stillness.is_none() => process.silent_since = None,
+            None => {}
+        }
         self.isolate(place, how);
     }
 
@@ -263,6 +290,12 @@ impl Hands for World {
         if let (_, Some(change)) = self.store.apply(&operation) {
             self.spread(change);
         }
+    }
+
+    fn fork(&self) -> Option<Box<dyn Hands>> {
+        let mut fork = self.clone();
+        fork.trace = None;
+        Some(Box::new(fork))
     }
 
     fn set_store(&mut self, state: StoreState) {

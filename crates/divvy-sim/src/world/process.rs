@@ -77,7 +77,7 @@ pub(super) struct Stillness {
     pub(super) suspended: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Process {
     pub(super) instance: String,
     pub(super) clock: MemberClock,
@@ -92,6 +92,8 @@ pub(super) struct Process {
     pub(super) flights: Vec<Flight>,
     pub(super) watched: Vec<Watched>,
     pub(super) isolation: Option<Isolation>,
+    /// Since when hands have kept others from hearing of it.
+    pub(super) silent_since: Option<TrueTime>,
     /// The life of the store that it is connected to.
     pub(super) connected: Option<u32>,
     pub(super) calls: BTreeMap<HookId, Call>,
@@ -131,6 +133,7 @@ impl Process {
             flights: Vec::new(),
             watched: Vec::new(),
             isolation: None,
+            silent_since: None,
             connected: None,
             calls: BTreeMap::new(),
             hooks: HookWeather::default(),

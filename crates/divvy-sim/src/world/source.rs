@@ -22,7 +22,7 @@ const GROUP_IN_HAND: &str = "orders";
 /// The weight of a partition that nobody gave one.
 const WEIGHT: i64 = 100;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Source {
     /// There are the partitions 0 to this.
     count: usize,

@@ -14,7 +14,7 @@ const PAST_MAX: usize = 32;
 /// What a key was from a time on.
 type Past = VecDeque<Option<Entry>>;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Store {
     pub(super) table: KeyValueTable,
     /// Which life it is in, as it says; also kept where it says nothing.
