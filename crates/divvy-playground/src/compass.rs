@@ -8,8 +8,8 @@ use std::hash::{Hash as _, Hasher as _};
 use divvy_core::lease::Outlook;
 use divvy_core::store::LeaseKey;
 use divvy_core::{
-    Assignment, Control, Explanation, Health, Partition, Partitions, Strategy, StrategyName,
-    StrategySettings, Worker, Workers,
+    Assignment, Control, Explanation, Health, Partition, Partitions, Rendezvous, Scheme, Strategy,
+    StrategyName, StrategySettings, Worker, Workers,
 };
 use divvy_sim::{Hands, Mode, Place, PlaceState};
 
@@ -262,8 +262,7 @@ impl Compass {
 /// Whether a worker takes part: it has a name, and has not lost its lease.
 pub(crate) fn counts(place: &Place) -> bool {
     let is_here = !matches!(place.state, PlaceState::Gone | PlaceState::Stopping);
-    let is_reached = !place.is_paused && place.isolation.is_none();
-    is_here && place.id.is_some() && (is_reached || place.lease_left.is_some())
+    is_here && place.id.is_some() && !place.is_lapsed
 }
 
 /// The number of a partition, which is the last part of its name.
@@ -361,18 +360,42 @@ fn rank_by_outlook(
     };
     let owner = usize::try_from(gauge.owners[partition]).ok();
     let owner = owner.map(|owner| places[owner].name.as_str());
+    let hashes = hashes(world, names.keys(), partition).unwrap_or_default();
     let ranks = outlook.ranking(&key, owner).into_iter();
     let ranks = ranks.filter_map(|considered| {
         let worker = *names.get(&considered.worker)?;
         Some(Rank {
             worker,
-            hash: None,
+            hash: hashes.get(&considered.worker).cloned(),
             score: considered.score,
             weight: places[worker].weight,
             why_not: considered.rejected,
         })
     });
     (ranks.collect(), method)
+}
+
+/// What is hashed for each of these workers and a partition of lease mode,
+/// whatever they weigh.
+fn hashes<'a>(
+    world: &dyn Hands,
+    names: impl Iterator<Item = &'a String>,
+    partition: usize,
+) -> Option<BTreeMap<String, String>> {
+    let cluster = world.cluster()?.into();
+    let workers: Result<Vec<Worker>, _> = names.map(|name| Worker::new(name.as_str())).collect();
+    let workers = Workers::new(workers.ok()?).ok()?;
+    let name = world.name_of(partition);
+    let partitions = Partitions::new([name.parse().ok()?]).ok()?;
+    let explained = Rendezvous::new()
+        .with_scheme(Scheme::Rendezgo { cluster })
+        .explain(&name, &workers, &partitions, None);
+    let ranking = explained.ok()?.ranking.into_iter();
+    Some(
+        ranking
+            .filter_map(|ranked| Some((ranked.worker, ranked.hash?)))
+            .collect(),
+    )
 }
 
 /// The lease of a partition.

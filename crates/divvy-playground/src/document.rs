@@ -72,6 +72,9 @@ pub struct ClockView {
     pub running: bool,
     /// How fast.
     pub speed: f64,
+    /// Whether that is faster than it can be calculated here: the world is
+    /// more than a second behind.
+    pub lagging: bool,
     /// What the wall clock showed at the beginning, where time is real.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began_unix_ms: Option<u64>,
@@ -238,6 +241,8 @@ pub struct ScenarioState {
     pub goal: String,
     /// running, passed or failed.
     pub state: &'static str,
+    /// Why it failed, where no number says it.
+    pub reason: Option<String>,
     /// From 0 to 1.
     pub progress: f64,
     /// How long it has been running.

@@ -17,7 +17,7 @@ use divvy_sim::{Broken, Hands, Place, Trial, TrueTime};
 use crate::compass::{Compass, counts};
 use crate::document::{Delta, Point, Snapshot, Violation};
 use crate::gauge::Gauge;
-use crate::scenario::{Outcome, Run, Scenario};
+use crate::scenario::{Outcome, Run, Scenario, Step};
 use crate::setup::Setup;
 use crate::shown::Shown;
 use crate::timeline::Timeline;
@@ -81,6 +81,9 @@ pub enum News {
 #[derive(Debug)]
 pub struct Engine {
     setup: Setup,
+    /// What a reset goes back to: what it was opened with, or was chosen since.
+    /// What a scenario brings is not.
+    home: Setup,
     /// Counts worlds.
     worlds: u64,
     run_base: u64,
@@ -95,6 +98,9 @@ pub struct Engine {
     timeline: Timeline,
     is_running: bool,
     speed: f64,
+    /// How much time a world that cannot keep up has lost in a row, by the
+    /// clock of whoever watches.
+    behind: Duration,
     violations: Vec<Violation>,
     scenario: Option<Run>,
     points: VecDeque<Point>,
@@ -105,6 +111,8 @@ pub struct Engine {
     /// Workers that are shown no longer.
     removed: BTreeSet<usize>,
     leader: Option<usize>,
+    /// Workers, and partitions that they could not start and try again.
+    failing: BTreeSet<(usize, usize)>,
     /// What followers were told last.
     view: Option<Shown>,
     /// Counts what was shown.
@@ -142,6 +150,7 @@ impl Engine {
         let mut engine = Self {
             is_replay,
             compass: Compass::new(setup.strategy, &*world),
+            home: setup.clone(),
             setup,
             worlds: 0,
             run_base: first,
@@ -152,6 +161,7 @@ impl Engine {
             timeline: Timeline::default(),
             is_running: true,
             speed: 1.0,
+            behind: Duration::ZERO,
             violations: Vec::new(),
             scenario: None,
             points: VecDeque::new(),
@@ -160,6 +170,7 @@ impl Engine {
             judged: None,
             removed: BTreeSet::new(),
             leader: None,
+            failing: BTreeSet::new(),
             view: None,
             turn: 0,
             sequence: first,
@@ -192,6 +203,7 @@ impl Engine {
         self.neighbour = None;
         self.control = Control::default();
         self.gauge = Gauge::default();
+        self.timeline.begin_anew();
         self.violations.clear();
         self.scenario = None;
         self.points.clear();
@@ -200,6 +212,7 @@ impl Engine {
         self.judged = None;
         self.removed.clear();
         self.leader = None;
+        self.failing.clear();
         self.reload = Some(why.to_owned());
         self.begin();
     }
@@ -220,6 +233,11 @@ impl Engine {
         if self.is_running {
             let until = self.world.time() + elapsed.mul_f64(self.speed);
             self.pass_until(until, Some(by));
+            let missed = until.elapsed().saturating_sub(self.world.time().elapsed());
+            self.behind = match missed.is_zero() || !self.is_running {
+                true => Duration::ZERO,
+                false => self.behind + missed.div_f64(self.speed),
+            };
         }
     }
 
@@ -245,9 +263,12 @@ impl Engine {
                 self.broke(&broken);
             }
             self.look();
+            let was_running = self.scenario.as_ref().is_some_and(Run::is_running);
             self.direct();
+            // A scenario leaves its world as it is at its end.
+            let is_over = was_running && !self.scenario.as_ref().is_some_and(Run::is_running);
             let is_broken = self.violations.len() > before;
-            if is_broken || by.is_some_and(|by| Instant::now() >= by) {
+            if is_broken || is_over || by.is_some_and(|by| Instant::now() >= by) {
                 break;
             }
         }
@@ -358,22 +379,23 @@ impl Engine {
     fn direct(&mut self) {
         let now_ms = self.now_ms();
         while let Some(step) = self.scenario.as_mut().and_then(|run| run.next(now_ms)) {
-            for worker in self.targets(&step) {
+            let workers = self.targets(&step);
+            if workers.is_empty() {
+                let why = step.targets.nobody();
+                self.refuse_step(&step, &format!("it is about nobody: {why}"));
+            }
+            for worker in workers {
                 let done = step
                     .action(worker, &self.setup)
                     .map_err(Refusal::from)
                     .and_then(|action| self.act_now(&action));
                 if let Err(refusal) = done {
-                    let text = format!("a step of the scenario was refused: {refusal}");
-                    self.note("error", text);
-                    if let Some(run) = &mut self.scenario {
-                        run.refused();
-                    }
+                    self.refuse_step(&step, &refusal.to_string());
                 }
             }
             self.look();
         }
-        let violations = self.violations.len();
+        let violations = &self.violations;
         let ended = self
             .scenario
             .as_mut()
@@ -382,6 +404,16 @@ impl Engine {
             let verdict = if passed { "passed" } else { "failed" };
             self.note("goal", format!("{verdict}: {text}"));
             self.is_running = false;
+        }
+    }
+
+    /// A step of the scenario cannot be done.
+    fn refuse_step(&mut self, step: &Step, why: &str) {
+        let (number, name, at_ms) = (step.number, &step.name, step.at_ms);
+        let text = format!("step {number} ({name} at {at_ms} ms) was refused: {why}");
+        self.note("error", text.clone());
+        if let Some(run) = &mut self.scenario {
+            run.refused(text);
         }
     }
 
@@ -414,12 +446,14 @@ impl Engine {
     /// Notes that an invariant does not hold.
     fn broke(&mut self, broken: &Broken) {
         let at_ms = self.now_ms();
-        self.note("violation", broken.to_string());
+        let seen = self.named_in(&broken.seen);
+        let (invariant, property) = (broken.invariant, broken.property);
+        self.note("violation", format!("{invariant} ({property}): {seen}"));
         if self.violations.len() < VIOLATIONS_MAX {
             self.violations.push(Violation {
-                invariant: broken.invariant,
-                property: broken.property,
-                seen: broken.seen.clone(),
+                invariant,
+                property,
+                seen,
                 at_ms,
                 trace: "/api/v1/trace",
             });

@@ -10,19 +10,27 @@ use serde_json::{Map, Value};
 #[derive(Debug)]
 pub(crate) struct Fields {
     map: Map<String, Value>,
+    /// What was asked for: all that may be there.
+    known: Vec<&'static str>,
 }
 
 impl Fields {
     /// The fields of a value, which must be an object.
     pub(crate) fn of(what: &'static str, value: Value) -> Result<Self, Invalid> {
         match value {
-            Value::Object(map) => Ok(Self { map }),
+            Value::Object(map) => Ok(Self {
+                map,
+                known: Vec::new(),
+            }),
             other => Err(Invalid::new(what, other, "must be an object")),
         }
     }
 
     /// Takes a field; null is as good as nothing.
     pub(crate) fn take(&mut self, field: &'static str) -> Option<Value> {
+        if !self.known.contains(&field) {
+            self.known.push(field);
+        }
         self.map.remove(field).filter(|value| !value.is_null())
     }
 
@@ -109,14 +117,21 @@ impl Fields {
 
     /// Whether all was taken.
     pub(crate) fn finish(self) -> Result<(), Invalid> {
-        match self.map.keys().next() {
-            None => Ok(()),
-            Some(unknown) => Err(Invalid::new(
-                "field",
-                unknown,
-                "is not known here: see docs/playground.md",
-            )),
-        }
+        self.finish_beside(&[])
+    }
+
+    /// Whether all was taken, where these may be there besides.
+    pub(crate) fn finish_beside(self, others: &[&'static str]) -> Result<(), Invalid> {
+        let Some(unknown) = self.map.keys().next() else {
+            return Ok(());
+        };
+        let known = self.known.iter().chain(others);
+        let known: Vec<&str> = known.copied().collect();
+        let rule = match known.is_empty() {
+            true => "is not known here, where there are no fields".to_owned(),
+            false => format!("is not known here: known are {}", known.join(", ")),
+        };
+        Err(Invalid::new("field", unknown, rule))
     }
 }
 

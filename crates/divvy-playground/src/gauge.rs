@@ -1,6 +1,6 @@
 //! Who has what, as the world really is, and who had it before.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use divvy_core::store::Token;
 use divvy_sim::{Deed, Done, Hands};
@@ -38,6 +38,8 @@ pub(crate) struct Gauge {
     pub(crate) tokens: Vec<Option<Token>>,
     /// By partition, whether another works on it, too.
     pub(crate) doubles: Vec<bool>,
+    /// By partition, who works on it beside its owner.
+    pub(crate) also: BTreeMap<usize, Vec<usize>>,
     /// By partition, whether there is one of this number.
     pub(crate) wanted: Vec<bool>,
     /// How many there are.
@@ -64,13 +66,23 @@ impl Gauge {
         let count = world.count_partitions();
         let (mut owners, mut hooks) = (vec![-1; count], vec![false; count]);
         let (mut tokens, mut doubles) = (vec![None; count], vec![false; count]);
+        let mut also: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         world.each_working(&mut |place, partition, token: Token| {
             let Some(owner) = owners.get_mut(partition) else {
                 return;
             };
-            doubles[partition] = *owner >= 0;
+            let Ok(other) = usize::try_from(*owner) else {
+                *owner = place as i32;
+                tokens[partition] = Some(token);
+                return;
+            };
+            doubles[partition] = true;
             // Of two, the one that was granted it last is shown.
-            if tokens[partition].is_none_or(|other| other < token) {
+            let is_last = tokens[partition].is_none_or(|other| other < token);
+            also.entry(partition)
+                .or_default()
+                .push(if is_last { other } else { place });
+            if is_last {
                 *owner = place as i32;
                 tokens[partition] = Some(token);
             }
@@ -103,6 +115,7 @@ impl Gauge {
         }
         (self.owners, self.hooks) = (owners, hooks);
         (self.tokens, self.doubles) = (tokens, doubles);
+        self.also = also;
     }
 
     /// Takes in what was done; gives what was started.

@@ -169,6 +169,10 @@ impl Live {
                 .tell(self.now_ms(), turn.kind, told, turn.text);
         }
         self.count_moves(&seen);
+        // What has changed hands has to settle again.
+        if !owners(&seen).eq(owners(&self.seen)) {
+            self.settled_since = None;
+        }
         self.seen = seen;
         self.judge();
     }
@@ -406,9 +410,19 @@ impl Stage for Live {
         Err(Refusal::Conflict(READ_ONLY.to_owned()))
     }
 
+    fn takes_scenarios(&self) -> Result<(), Refusal> {
+        Err(Refusal::Conflict(READ_ONLY.to_owned()))
+    }
+
     fn start(&mut self, _scenario: Scenario) -> Result<(), Refusal> {
         Err(Refusal::Conflict(READ_ONLY.to_owned()))
     }
+}
+
+/// Who has what.
+fn owners(seen: &Seen) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let partitions = seen.partitions.iter();
+    partitions.map(|partition| (partition.name.as_str(), partition.owner.as_deref()))
 }
 
 fn unix_ms() -> u64 {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::action::Action;
+use crate::fields::Fields;
 use crate::setup::Setup;
 
 pub use builtin::{builtin, builtins};
@@ -214,6 +215,8 @@ pub(crate) enum Targets {
 /// Something that is done at its time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Step {
+    /// Which of the document it is, counted from 1.
+    pub(crate) number: usize,
     pub(crate) at_ms: u64,
     pub(crate) name: String,
     pub(crate) targets: Targets,
@@ -229,10 +232,23 @@ impl Step {
     /// The action of this step for one worker, or for none.
     pub(crate) fn action(&self, worker: Option<usize>, setup: &Setup) -> Result<Action, Invalid> {
         let mut map = self.fields.clone();
-        map.insert("action".into(), self.name.clone().into());
         if let Some(worker) = worker {
             map.insert("worker".into(), worker.into());
         }
-        Action::read(Value::Object(map), setup)
+        let mut fields = Fields::of("step", Value::Object(map))?;
+        let action = Action::of(&self.name, &mut fields, setup)?;
+        fields.finish_beside(&Self::FIELDS)?;
+        Ok(action)
     }
+
+    /// Its own fields, beside those of its action.
+    const FIELDS: [&'static str; 7] = [
+        "at_ms",
+        "do",
+        "worker",
+        "workers",
+        "each_after_ms",
+        "times",
+        "every_ms",
+    ];
 }

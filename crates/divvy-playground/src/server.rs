@@ -13,7 +13,7 @@ use axum::http::header::{
 };
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
-use axum::{Router, middleware};
+use axum::{Extension, Router, middleware};
 use divvy_http::{Guard, Token, Who, admit, refusal, serve};
 use tokio::net::TcpListener;
 
@@ -51,8 +51,6 @@ fn routes(playground: Playground, guard: Guard) -> Router {
     let upload = DefaultBodyLimit::max(SCENARIO_BYTES_MAX);
     let mut router = Router::new()
         .route("/api/v1/snapshot", get(answers::snapshot))
-        .route("/api/v1/events", get(answers::events))
-        .route("/api/v1/timeline", get(answers::timeline))
         .route("/api/v1/trace", get(answers::trace))
         .route("/api/v1/partitions/{*name}", get(answers::partition))
         .route("/api/v1/workers/{number}", get(answers::worker))
@@ -62,7 +60,11 @@ fn routes(playground: Playground, guard: Guard) -> Router {
             "/api/v1/scenarios",
             get(answers::scenarios).merge(post(requests::upload).layer(upload)),
         )
-        .route("/api/v1/scenarios/{name}/start", post(requests::start));
+        .route("/api/v1/scenarios/{name}/start", post(requests::start))
+        .layer(middleware::from_fn(answers::no_query))
+        .route("/api/v1/events", get(answers::events))
+        .route("/api/v1/timeline", get(answers::timeline))
+        .layer(Extension(answers::Seats::default()));
     for file in &page::FILES {
         router = router.route(file.0, get(async move || page_file(file)));
     }

@@ -43,6 +43,10 @@ pub(crate) trait Stage: Debug + Send {
     fn what_if(&self, number: usize, desired: Desired) -> Result<WhatIf, Refusal>;
     /// Does what a request asks for.
     fn request(&mut self, value: Value) -> Result<Answer, Refusal>;
+    /// Whether scenarios can be started, and why not.
+    fn takes_scenarios(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
     /// Starts a scenario.
     fn start(&mut self, scenario: Scenario) -> Result<(), Refusal>;
 

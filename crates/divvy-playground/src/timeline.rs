@@ -29,6 +29,11 @@ pub(crate) struct Told {
 }
 
 impl Timeline {
+    /// Another world begins, with nothing that happened; numbers go on.
+    pub(crate) fn begin_anew(&mut self) {
+        self.events.clear();
+    }
+
     /// Adds an event.
     pub(crate) fn tell(&mut self, at_ms: u64, kind: &'static str, told: Told, text: String) {
         self.last += 1;
@@ -75,38 +80,38 @@ impl Timeline {
         let skipped = events.len().saturating_sub(EVENTS_TOLD_MAX);
         events.skip(skipped).cloned().collect()
     }
+}
 
-    /// As lines of JSON.
-    pub(crate) fn to_json_lines(&self) -> String {
-        let lines = self.events.iter().map(|event| {
-            let line = serde_json::to_string(event);
-            line.expect("events have a JSON form") + "\n"
-        });
-        lines.collect()
-    }
+/// Events as lines of JSON.
+pub(crate) fn to_json_lines(events: &[Event]) -> String {
+    let lines = events.iter().map(|event| {
+        let line = serde_json::to_string(event);
+        line.expect("events have a JSON form") + "\n"
+    });
+    lines.collect()
+}
 
-    /// As a table for a spreadsheet.
-    pub(crate) fn to_csv(&self) -> String {
-        let mut csv = String::from("number,at_ms,kind,worker,partition,from,to,token,cause,text\n");
-        for event in &self.events {
-            let number = |number: Option<usize>| number.map_or_else(String::new, |n| n.to_string());
-            let fields = [
-                event.number.to_string(),
-                event.at_ms.to_string(),
-                event.kind.to_owned(),
-                number(event.worker),
-                quoted(event.partition.as_deref().unwrap_or("")),
-                number(event.from),
-                number(event.to),
-                event.token.clone().unwrap_or_default(),
-                event.cause.unwrap_or("").to_owned(),
-                quoted(&event.text),
-            ];
-            csv.push_str(&fields.join(","));
-            csv.push('\n');
-        }
-        csv
+/// Events as a table for a spreadsheet.
+pub(crate) fn to_csv(events: &[Event]) -> String {
+    let mut csv = String::from("number,at_ms,kind,worker,partition,from,to,token,cause,text\n");
+    for event in events {
+        let number = |number: Option<usize>| number.map_or_else(String::new, |n| n.to_string());
+        let fields = [
+            event.number.to_string(),
+            event.at_ms.to_string(),
+            event.kind.to_owned(),
+            number(event.worker),
+            quoted(event.partition.as_deref().unwrap_or("")),
+            number(event.from),
+            number(event.to),
+            event.token.clone().unwrap_or_default(),
+            event.cause.unwrap_or("").to_owned(),
+            quoted(&event.text),
+        ];
+        csv.push_str(&fields.join(","));
+        csv.push('\n');
     }
+    csv
 }
 
 /// A text as a field of a table, where a spreadsheet takes nothing of it for a
@@ -135,13 +140,26 @@ mod tests {
         let rest: Vec<_> = timeline.after(10_003).map(|event| event.number).collect();
         assert_eq!(rest, [10_004, 10_005]);
         assert_eq!(timeline.after(u64::MAX - 1).len(), 0);
-        assert_eq!(timeline.to_json_lines().lines().count(), EVENTS_MAX);
+        let kept: Vec<Event> = timeline.after(0).cloned().collect();
+        assert_eq!(to_json_lines(&kept).lines().count(), EVENTS_MAX);
+    }
+
+    #[test]
+    fn another_world_has_a_timeline_of_its_own_and_numbers_go_on() {
+        let mut timeline = Timeline::default();
+        timeline.tell(1, "note", Told::default(), "before".into());
+        timeline.begin_anew();
+        assert_eq!((timeline.oldest(), timeline.after(0).len()), (2, 0));
+        timeline.tell(0, "note", Told::default(), "after".into());
+        let told: Vec<_> = timeline.after(0).map(|event| event.number).collect();
+        assert_eq!(told, [2]);
     }
 
     #[test]
     fn texts_stay_texts_in_a_spreadsheet() {
         let mut timeline = Timeline::default();
         timeline.tell(1, "note", Told::default(), "=1+\"2\"".into());
-        assert!(timeline.to_csv().ends_with(",\"'=1+\"\"2\"\"\"\n"));
+        let kept: Vec<Event> = timeline.after(0).cloned().collect();
+        assert!(to_csv(&kept).ends_with(",\"'=1+\"\"2\"\"\"\n"));
     }
 }

@@ -34,7 +34,7 @@ impl Answer {
 impl Engine {
     /// Does what a request asks for.
     pub fn request(&mut self, value: Value) -> Result<Answer, Refusal> {
-        let action = Action::read(value, &self.setup)?;
+        let action = Action::read(value, &self.home)?;
         self.act(&action)
     }
 
@@ -146,6 +146,7 @@ impl Engine {
             Action::Renew(setup) => {
                 let (speed, is_running) = (self.speed, self.is_running);
                 self.renew((**setup).clone(), "another world begins");
+                self.home.clone_from(&self.setup);
                 (self.speed, self.is_running) = (speed, is_running);
                 let (mode, strategy) = (self.setup.mode, self.setup.strategy);
                 let preset = &self.setup.preset;

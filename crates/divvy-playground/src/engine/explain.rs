@@ -1,18 +1,22 @@
 //! Why things are where they are, and what would become of them.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-use divvy_sim::Mode;
+use divvy_sim::{Mode, Place, PlaceState};
 use serde::Serialize;
 
 use super::tell::words;
 use super::{Engine, Refusal};
 use crate::document::WorkerView;
+use crate::gauge::Gauge;
 
 /// Workers of a ranking that are told.
 pub(crate) const RANKS_MAX: usize = 32;
 /// Partitions of a worker that are told.
 pub(crate) const NAMES_MAX: usize = 1000;
+/// How long may be calculated to see what would become of a world.
+const FORESIGHT: Duration = Duration::from_millis(1500);
 /// What one partition weighs by default, inside.
 const WEIGHT: f64 = 100.0;
 
@@ -23,6 +27,8 @@ pub struct PartitionDocument {
     pub(crate) number: usize,
     pub(crate) weight: f64,
     pub(crate) owner: i32,
+    /// Who works on it beside its owner.
+    pub(crate) also: Vec<usize>,
     pub(crate) token: Option<String>,
     pub(crate) mark: u8,
     pub(crate) pinned: bool,
@@ -123,24 +129,8 @@ impl Engine {
         let desired = self
             .compass
             .desired(world, &places, &self.control, &self.gauge)[number];
-        let named = |number: i32| {
-            let place = usize::try_from(number).ok().and_then(|at| places.get(at));
-            place.map_or("nobody", |place| place.name.as_str())
-        };
-        let why = match mark {
-            0 if desired == owner || desired < 0 => format!("{} has it and should", named(owner)),
-            0 => format!(
-                "{} has it; by the strategy alone it would be with {}, which is not worth a move",
-                named(owner),
-                named(desired)
-            ),
-            mark => format!(
-                "{} has it and {} should: {}",
-                named(owner),
-                named(desired),
-                meaning(mark)
-            ),
-        };
+        let also = self.gauge.also.get(&number).cloned().unwrap_or_default();
+        let why = why(&places, (owner, &also), desired, mark);
         let ranking = ranks.into_iter().take(RANKS_MAX).map(|rank| RankDocument {
             worker: rank.worker,
             name: places[rank.worker].name.clone(),
@@ -167,6 +157,7 @@ impl Engine {
             number,
             weight: world.weight_of(number) as f64 / WEIGHT,
             owner,
+            also,
             token: self.gauge.tokens[number].map(|token| token.to_string()),
             mark,
             pinned: self.control.pinned.contains_key(name),
@@ -184,12 +175,21 @@ impl Engine {
         let (loads, _) = self.loads(&places);
         let worker = self.worker_view(number, &place, &loads);
         let owned = self.gauge.owners.iter().enumerate();
-        let owned = owned.filter(|(_, owner)| **owner == number as i32);
+        let has = |partition: usize, owner: i32| {
+            let also = self.gauge.also.get(&partition);
+            owner == number as i32 || also.is_some_and(|also| also.contains(&number))
+        };
+        let owned = owned.filter(|(partition, owner)| has(*partition, **owner));
         let names = owned.map(|(partition, _)| self.world.name_of(partition));
         let explain = match (&worker, worker.alive) {
             (_, false) => format!("{} is gone", worker.name),
             (worker, true) if worker.paused == Some(true) => format!(
                 "{} stands still: its lease runs out, and others get what it has",
+                worker.name
+            ),
+            (worker, true) if worker.isolated.is_some() && !self.setup.exclusive => format!(
+                "{} is cut off: it works on until it hears that its session is over, beside \
+                 others that get what it has when its lease ends",
                 worker.name
             ),
             (worker, true) if worker.isolated.is_some() => format!(
@@ -214,6 +214,21 @@ impl Engine {
         })
     }
 
+    /// Who would have what if a worker died: what becomes of a copy of this
+    /// world, by whatever its members decide. Nothing where there is none, or
+    /// it takes too long.
+    fn foretell(&self, number: usize) -> Option<Vec<i32>> {
+        let mut fork = self.world.fork()?;
+        fork.crash(number).ok()?;
+        let (cooldown, window) = fork.pace();
+        let span = fork.handed_on_within() * 2 + cooldown + window * 2;
+        let by = Instant::now() + FORESIGHT;
+        let is_done = fork.go_on_while(fork.time() + span, &mut || Instant::now() < by);
+        let mut gauge = Gauge::default();
+        gauge.look(&*fork, 0);
+        is_done.ok()?.then_some(gauge.owners)
+    }
+
     /// What the death of a worker would cause. Nothing is changed.
     pub fn what_if(&self, number: usize) -> Result<WhatIf, Refusal> {
         let place = self.place(number)?;
@@ -224,15 +239,19 @@ impl Engine {
         let places = self.places();
         let world = &*self.world;
         let (control, gauge) = (&self.control, &self.gauge);
-        let after = self
-            .compass
-            .ask(world, &places, control, gauge, Some(number));
+        let foretold = self.foretell(number);
+        let is_foretold = foretold.is_some();
+        let after = foretold.unwrap_or_else(|| {
+            self.compass
+                .ask(world, &places, control, gauge, Some(number))
+        });
         let mut gains: BTreeMap<usize, usize> = BTreeMap::new();
         let mut moves = Vec::new();
         for (partition, (&owner, &to)) in gauge.owners.iter().zip(&after).enumerate() {
-            // What is on its way already would be so without that death.
             let is_its = owner == number as i32;
-            if !is_its && (self.setup.mode == Mode::Lease || owner == to || owner < 0) {
+            // What others have moves only where that was seen to happen.
+            let is_seen = is_foretold && owner >= 0 && to >= 0 && owner != to;
+            if !is_its && !is_seen {
                 continue;
             }
             let to_place = usize::try_from(to).ok();
@@ -255,10 +274,64 @@ impl Engine {
             worker: number,
             unchanged: gauge.owners.len() - moves.len(),
             by_worker: by_worker.collect(),
-            note: "by the same strategy, and nothing has been changed".to_owned(),
+            note: match (is_foretold, self.setup.mode) {
+                (true, _) => {
+                    "seen in a copy of this world that went on without it; nothing has \
+                              been changed"
+                }
+                (false, Mode::Lease) => {
+                    "by the ranking that all workers come to; nothing has \
+                                         been changed"
+                }
+                (false, Mode::Leader) => {
+                    "by the same strategy; whether more would move was not \
+                                          calculated, for that takes too long here"
+                }
+            }
+            .to_owned(),
             moves,
             bound_ms,
         })
+    }
+}
+
+/// Why a partition is with whom it is.
+fn why(places: &[Place], (owner, also): (i32, &[usize]), desired: i32, mark: u8) -> String {
+    let named = |number: i32| {
+        let place = usize::try_from(number).ok().and_then(|at| places.get(at));
+        place.map(|place| place.name.as_str())
+    };
+    let Some(has) = named(owner) else {
+        let has_joined =
+            |place: &Place| !matches!(place.state, PlaceState::Gone | PlaceState::Joining);
+        return match named(desired) {
+            _ if !places.iter().any(has_joined) => {
+                "nobody has it: no worker has joined yet".to_owned()
+            }
+            Some(should) => format!("nobody has it and {should} should: {}", meaning(mark)),
+            None => "nobody has it: nobody who is there may have it".to_owned(),
+        };
+    };
+    let others: Vec<&str> = also
+        .iter()
+        .map(|&number| places[number].name.as_str())
+        .collect();
+    if !others.is_empty() {
+        return format!(
+            "{has} has it, and {} still works on it: two have it at once",
+            others.join(", ")
+        );
+    }
+    match (mark, named(desired)) {
+        (0, Some(should)) if should != has => format!(
+            "{has} has it; by the strategy alone it would be with {should}, which is not worth a move"
+        ),
+        (0, _) => format!("{has} has it and should"),
+        (mark, should) => format!(
+            "{has} has it and {} should: {}",
+            should.unwrap_or("nobody"),
+            meaning(mark)
+        ),
     }
 }
 
@@ -271,7 +344,7 @@ const fn meaning(mark: u8) -> &'static str {
         4 => "there is no room for it there",
         5 => "its owner is cut off or stands still",
         6 => "something failed, and is tried again after a pause",
-        8 => "nobody has it",
+        8 => "it is about to start there",
         9 => "two have it at once",
         10 => "the leader waits for other changes before it moves anything",
         _ => "it is held by another than the best",

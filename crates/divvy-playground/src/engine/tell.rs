@@ -29,6 +29,8 @@ impl Engine {
             if let Some(start) = self.gauge.hear(&done) {
                 let cause = self.cause(&start);
                 self.gauge.begin(&start, cause, self.setup.exclusive);
+                self.failing
+                    .retain(|(_, failed)| *failed != start.partition);
                 self.tell_start(&start, cause);
                 continue;
             }
@@ -46,6 +48,28 @@ impl Engine {
         }
     }
 
+    /// What an invariant has seen, with the names that are shown: it knows
+    /// only numbers.
+    pub(super) fn named_in(&self, seen: &str) -> String {
+        let mut after_partition = false;
+        let words = seen.split(' ').map(|word| {
+            let plain = word.trim_end_matches([',', ':', ';', '.']);
+            let rest = &word[plain.len()..];
+            let number = |text: &str| text.parse::<usize>().ok();
+            let place = plain.strip_prefix('m').and_then(number);
+            let place = place.filter(|place| *place < self.world.count_places());
+            let partition = number(plain).filter(|_| after_partition);
+            let partition = partition.filter(|it| *it < self.world.count_partitions());
+            after_partition = plain == "partition";
+            match (place, partition) {
+                (Some(place), _) => format!("{}{rest}", self.name(place)),
+                (_, Some(partition)) => format!("{}{rest}", self.world.name_of(partition)),
+                _ => word.to_owned(),
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     fn name(&self, worker: usize) -> String {
         self.world.place(worker).name
     }
@@ -53,13 +77,19 @@ impl Engine {
     fn tell_deed(&mut self, done: &Done) {
         let at_ms = done.at.nanos() / 1_000_000;
         let (kind, worker, partition, text) = match &done.deed {
+            // Tries follow one another: that they fail is told once.
+            Deed::StartFailed { place, partition }
+                if !self.failing.insert((*place, *partition)) =>
+            {
+                return;
+            }
             Deed::StartFailed { place, partition } => {
                 let (name, of) = (self.name(*place), self.world.name_of(*partition));
                 (
                     "error",
                     *place,
                     Some(of.clone()),
-                    format!("{name} could not start {of}"),
+                    format!("{name} could not start {of}, and tries again"),
                 )
             }
             Deed::Stopped { place, partition } => {
@@ -72,12 +102,19 @@ impl Engine {
                 )
             }
             Deed::Gone { place, in_order } => {
+                self.failing.retain(|(failed, _)| failed != place);
                 let name = self.name(*place);
                 let (kind, text) = match in_order {
                     true => ("left", format!("{name} left")),
                     false => ("killed", format!("{name} is gone, and told nobody")),
                 };
                 (kind, *place, None, text)
+            }
+            // That is told already, by what happened.
+            Deed::Problem { text, .. }
+                if text.starts_with("the start hook of ") && text.ends_with(" failed") =>
+            {
+                return;
             }
             Deed::Problem { place, text } => {
                 let text = format!("{}: {text}", self.name(*place));

@@ -17,6 +17,8 @@ use crate::scenario::Run;
 use crate::setup::{MODES, presets, strategies};
 use crate::shown::{Origin, Shown};
 
+/// How far a world is behind when that is told.
+const LAG: Duration = Duration::from_secs(1);
 /// Workers up to which every lease clock is told every time.
 const CLOCKS_TOLD_MAX: usize = 50;
 /// Otherwise each is told so rarely.
@@ -52,6 +54,7 @@ impl Engine {
                 now_ms: self.now_ms(),
                 running: self.is_running,
                 speed: self.speed,
+                lagging: self.is_running && self.behind > LAG,
                 began_unix_ms: None,
             },
             settings: self.settings_view(&places),
@@ -130,7 +133,9 @@ impl Engine {
         for (partition, &owner) in self.gauge.owners.iter().enumerate() {
             let weight = self.world.weight_of(partition) as f64 / WEIGHT;
             total += weight;
-            if let Ok(owner) = usize::try_from(owner) {
+            let owner = usize::try_from(owner).ok();
+            let also = self.gauge.also.get(&partition).into_iter().flatten();
+            for owner in owner.into_iter().chain(also.copied()) {
                 loads.owned[owner] += 1;
                 loads.load[owner] += weight;
             }

@@ -35,6 +35,7 @@ impl Live {
             number,
             weight: partition.weight,
             owner: worker.map_or(-1, |worker| worker as i32),
+            also: Vec::new(),
             token,
             mark: mark(partition),
             pinned: partition.pinned.is_some(),

@@ -36,6 +36,7 @@ impl Live {
             clock: ClockView {
                 now_ms: self.now_ms(),
                 running: true,
+                lagging: false,
                 speed: 1.0,
                 began_unix_ms: Some(self.began_unix_ms),
             },

@@ -1,9 +1,12 @@
 //! Reads scenarios, and refuses what they may not have.
 
 use divvy_core::Invalid;
+use divvy_sim::Mode;
 use serde_json::{Map, Value};
+use serde_saphyr::{Error, MessageFormatter as _, UserMessageFormatter};
 
 use super::{Bound, Number, SCENARIO_BYTES_MAX, Scenario, Step, Targets, neighbour_seed};
+use crate::action::Action;
 use crate::fields::{Fields, required};
 use crate::setup::{PARTITIONS_MAX, PLACES_MAX, Setup, WORKERS_MAX};
 
@@ -15,6 +18,8 @@ const STEPS_MAX: usize = 1000;
 const TIMES_MAX: u64 = 1000;
 /// Longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 2000;
+/// What a scenario cannot do.
+const NEW_WORLD: [&str; 7] = ["settings", "mode", "reset", "run", "hold", "step", "speed"];
 /// Largest bound.
 const BOUND_MAX: f64 = 1e9;
 
@@ -23,8 +28,7 @@ pub(super) fn scenario(text: &str) -> Result<Scenario, Invalid> {
         let rule = format!("must be at most {SCENARIO_BYTES_MAX}");
         return Err(Invalid::new("scenario bytes", text.len(), rule));
     }
-    let value: Value = serde_saphyr::from_str(text)
-        .map_err(|error| Invalid::new("scenario", error, "must be YAML"))?;
+    let value: Value = serde_saphyr::from_str(text).map_err(|error| not_yaml(&error))?;
     let mut fields = Fields::of("scenario", value)?;
     let name = told("name", &mut fields)?;
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -57,9 +61,10 @@ pub(super) fn scenario(text: &str) -> Result<Scenario, Invalid> {
         let rule = format!("must be at most {STEPS_MAX}");
         return Err(Invalid::new("steps", steps.len(), rule));
     }
-    let steps = steps
-        .into_iter()
-        .map(|step| read_step(step, &setup, lasts_ms));
+    let steps = (1..).zip(steps).map(|(number, step)| {
+        read_step(number, step, &setup, lasts_ms)
+            .map_err(|invalid| Invalid::new("step", number, invalid.to_string()))
+    });
     let mut steps = steps.collect::<Result<Vec<Step>, Invalid>>()?;
     steps.sort_by_key(|step| step.at_ms);
     Ok(Scenario {
@@ -73,6 +78,16 @@ pub(super) fn scenario(text: &str) -> Result<Scenario, Invalid> {
         bounds,
         steps,
     })
+}
+
+/// Where a document is not YAML, and why.
+fn not_yaml(error: &Error) -> Invalid {
+    let place = error.location().map_or_else(
+        || "document".to_owned(),
+        |at| format!("line {} column {}", at.line(), at.column()),
+    );
+    let why = UserMessageFormatter.format_message(error.without_snippet());
+    Invalid::new("scenario", place, format!("must be YAML: {why}"))
 }
 
 /// Another cluster, in everything but its size like the first.
@@ -140,26 +155,19 @@ fn read_goal(value: Value) -> Result<(String, Vec<Bound>), Invalid> {
     }
 }
 
-fn read_step(value: Value, setup: &Setup, lasts_ms: u64) -> Result<Step, Invalid> {
+fn read_step(number: usize, value: Value, setup: &Setup, lasts_ms: u64) -> Result<Step, Invalid> {
     let Value::Object(mut map) = value else {
         return Err(Invalid::new("step", value, "must be an object"));
     };
     let mut own = Map::new();
-    for field in [
-        "at_ms",
-        "do",
-        "worker",
-        "workers",
-        "each_after_ms",
-        "times",
-        "every_ms",
-    ] {
+    for field in Step::FIELDS {
         if let Some(value) = map.remove(field) {
             own.insert(field.to_owned(), value);
         }
     }
     let mut own = Fields::of("step", Value::Object(own))?;
     let step = Step {
+        number,
         at_ms: required("at_ms", own.count("at_ms", 0..=lasts_ms)?)?,
         name: required("do", own.text("do")?)?,
         targets: targets(&mut own)?,
@@ -169,19 +177,26 @@ fn read_step(value: Value, setup: &Setup, lasts_ms: u64) -> Result<Step, Invalid
         fields: map,
     };
     own.finish()?;
-    let is_new_world = ["settings", "mode", "reset", "run", "hold", "step", "speed"];
-    if is_new_world.contains(&step.name.as_str()) {
-        let rule = "cannot be done in a scenario, which has one world and its own time";
-        return Err(Invalid::new("do", step.name, rule));
-    }
+    check_name(&step.name, setup.mode)?;
     // What cannot be read now could not be done then.
     let worker = (step.targets != Targets::None).then_some(0);
-    let action = step.action(worker, setup)?;
-    match action.is_of(setup.mode) {
-        true => Ok(step),
+    step.action(worker, setup)?;
+    Ok(step)
+}
+
+/// Whether a scenario of this mode can do it.
+fn check_name(name: &str, mode: Mode) -> Result<(), Invalid> {
+    if NEW_WORLD.contains(&name) {
+        let rule = "cannot be done in a scenario, which has one world and its own time";
+        return Err(Invalid::new("do", name, rule));
+    }
+    let names = Action::names(mode).into_iter();
+    let names: Vec<&str> = names.filter(|name| !NEW_WORLD.contains(name)).collect();
+    match names.contains(&name) {
+        true => Ok(()),
         false => {
-            let rule = format!("is not known in {} mode", setup.mode);
-            Err(Invalid::new("do", step.name, rule))
+            let rule = format!("must be one of {} in {mode} mode", names.join(", "));
+            Err(Invalid::new("do", name, rule))
         }
     }
 }

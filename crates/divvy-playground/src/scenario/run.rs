@@ -25,6 +25,9 @@ pub struct Outcome {
     /// What was broken first, if anything was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
+    /// Why it failed, where no number says it: what was broken, or which step
+    /// was refused and why.
+    pub reason: Option<String>,
     /// What was measured.
     pub numbers: Vec<Measured>,
     /// Where chance came from.
@@ -44,7 +47,10 @@ pub(crate) struct Run {
     from_ms: u64,
     last_step_ms: u64,
     moves_before: Option<u64>,
+    /// How many steps were refused, and which was the first and why.
     refused: u64,
+    refusal: Option<String>,
+    broken: Option<String>,
     ended: Option<bool>,
     found: Found,
 }
@@ -109,6 +115,8 @@ impl Run {
             scenario,
             moves_before: None,
             refused: 0,
+            refusal: None,
+            broken: None,
             ended: None,
             found: Found::default(),
         }
@@ -142,8 +150,9 @@ impl Run {
     }
 
     /// A step could not be done.
-    pub(crate) const fn refused(&mut self) {
+    pub(crate) fn refused(&mut self, why: String) {
         self.refused += 1;
+        self.refusal.get_or_insert(why);
     }
 
     /// Takes in how things are.
@@ -198,15 +207,30 @@ impl Run {
     }
 
     /// Whether it is over, and how it went.
-    pub(crate) fn end(&mut self, now_ms: u64, violations: usize) -> Option<(bool, String)> {
-        let is_due = now_ms >= self.scenario.lasts_ms || violations > 0;
+    pub(crate) fn end(&mut self, now_ms: u64, violations: &[Violation]) -> Option<(bool, String)> {
+        let is_due = now_ms >= self.scenario.lasts_ms || !violations.is_empty();
         if !self.is_running() || !is_due {
             return None;
         }
         self.now_ms = now_ms;
-        let passed = violations == 0 && self.refused == 0 && self.numbers().iter().all(|n| n.met);
+        self.broken = violations.first().map(told);
+        let reason = self.reason();
+        let passed = reason.is_none() && self.numbers().iter().all(|n| n.met);
         self.ended = Some(passed);
-        Some((passed, self.scenario.goal.clone()))
+        let goal = &self.scenario.goal;
+        Some(match reason {
+            Some(reason) => (passed, format!("{goal}: {reason}")),
+            None => (passed, goal.clone()),
+        })
+    }
+
+    /// Why it fails whatever was measured.
+    fn reason(&self) -> Option<String> {
+        let refused = self.refusal.as_ref().map(|first| match self.refused {
+            1 => first.clone(),
+            count => format!("{first}; and {} more were refused", count - 1),
+        });
+        self.broken.clone().or(refused)
     }
 
     fn value(&self, number: Number) -> f64 {
@@ -268,6 +292,7 @@ impl Run {
                 Some(true) => "passed",
                 Some(false) => "failed",
             },
+            reason: self.reason(),
             progress: (self.now_ms as f64 / lasts_ms as f64).min(1.0),
             at_ms: self.now_ms,
             lasts_ms,
@@ -277,21 +302,39 @@ impl Run {
 
     /// How it went.
     pub(crate) fn outcome(&self, violations: &[Violation]) -> Outcome {
-        let broken = violations.first().map(|violation| {
-            let (number, property) = (violation.invariant, violation.property);
-            format!("{number} ({property}): {}", violation.seen)
-        });
-        let refused = (self.refused > 0).then(|| format!("{} steps were refused", self.refused));
         Outcome {
             scenario: self.scenario.name.clone(),
             title: self.scenario.title.clone(),
             goal: self.scenario.goal.clone(),
             passed: self.ended == Some(true),
             violations: violations.len(),
-            broken: broken.or(refused),
+            broken: violations.first().map(told),
+            reason: self.reason(),
             numbers: self.numbers(),
             seed: self.scenario.setup.seed,
             lasted_ms: self.now_ms,
+        }
+    }
+}
+
+/// A broken invariant, in words.
+fn told(violation: &Violation) -> String {
+    let (number, property) = (violation.invariant, violation.property);
+    format!("{number} ({property}): {}", violation.seen)
+}
+
+impl Targets {
+    /// Why there is nobody to do something to.
+    pub(crate) fn nobody(&self) -> String {
+        match self {
+            Self::None | Self::These(_) => "no worker is named".to_owned(),
+            Self::Leader => "nobody leads".to_owned(),
+            Self::Followers => "nobody follows".to_owned(),
+            Self::All => "there are no workers".to_owned(),
+            Self::Half => "there are fewer than two workers".to_owned(),
+            Self::Paused => "nobody stands still".to_owned(),
+            Self::Gone => "nobody is gone".to_owned(),
+            Self::Zone(zone) => format!("nobody is in the zone {zone}"),
         }
     }
 }

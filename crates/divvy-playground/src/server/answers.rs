@@ -2,32 +2,51 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap};
+use axum::extract::{Path, Query, Request, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use divvy_core::Invalid;
 use divvy_http::refusal;
 use futures_util::stream::{Stream, unfold};
 use serde::Serialize;
 use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::engine::Refusal;
 use crate::playground::Playground;
 use crate::scenario::{Listed, builtins};
 use crate::stage::Stage;
+use crate::timeline::{to_csv, to_json_lines};
 
 /// How often a connection without news is kept alive.
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// Events of the timeline that are given at once.
 const EVENTS_MAX: u64 = 10_000;
+/// Followers at once: fewer than connections, so that there is always one left
+/// to ask something else.
+const FOLLOWERS_MAX: usize = 64;
+/// When a follower that found no seat may come back, in seconds.
+const SEAT_RETRY: HeaderValue = HeaderValue::from_static("5");
 /// Where a browser that comes back says what it has seen.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Seats of followers.
+#[derive(Debug, Clone)]
+pub(super) struct Seats(Arc<Semaphore>);
+
+impl Default for Seats {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(FOLLOWERS_MAX)))
+    }
+}
 
 type Asked = Result<Query<BTreeMap<String, String>>, QueryRejection>;
 
@@ -85,6 +104,18 @@ fn query(asked: Asked) -> Result<BTreeMap<String, String>, Refusal> {
     Ok(asked.0)
 }
 
+/// Refuses a query where nothing is asked by one.
+pub(super) async fn no_query(request: Request, next: Next) -> Response {
+    let unknown = request.uri().query().filter(|query| !query.is_empty());
+    match unknown {
+        None => next.run(request).await,
+        Some(query) => {
+            let field = query.split(['=', '&']).next().unwrap_or(query);
+            refused(&Invalid::new("query", field, "is not known here").into())
+        }
+    }
+}
+
 fn finish(asked: &BTreeMap<String, String>) -> Result<(), Refusal> {
     match asked.keys().next() {
         None => Ok(()),
@@ -94,18 +125,24 @@ fn finish(asked: &BTreeMap<String, String>) -> Result<(), Refusal> {
 
 pub(super) async fn events(
     State(playground): State<Playground>,
+    Extension(seats): Extension<Seats>,
     headers: HeaderMap,
     asked: Asked,
 ) -> Response {
-    match after(asked, &headers) {
-        Ok(after) => {
-            let alive = KeepAlive::new().interval(ALIVE_EVERY).text("here");
-            Sse::new(followed(&playground, after))
-                .keep_alive(alive)
-                .into_response()
-        }
-        Err(why) => refused(&why),
-    }
+    let after = match after(asked, &headers) {
+        Ok(after) => after,
+        Err(why) => return refused(&why),
+    };
+    let Ok(seat) = seats.0.try_acquire_owned() else {
+        let why = format!("{FOLLOWERS_MAX} follow already: close a page, or come back later");
+        let mut full = refusal(StatusCode::SERVICE_UNAVAILABLE, &why);
+        full.headers_mut().insert(RETRY_AFTER, SEAT_RETRY);
+        return full;
+    };
+    let alive = KeepAlive::new().interval(ALIVE_EVERY).text("here");
+    Sse::new(followed(&playground, after, seat))
+        .keep_alive(alive)
+        .into_response()
 }
 
 fn after(asked: Asked, headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
@@ -120,18 +157,21 @@ fn after(asked: Asked, headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
     number(&mut last, "last-event-id", u64::MAX - 1)
 }
 
+/// What a follower is told, for as long as it has its seat.
 fn followed(
     playground: &Playground,
     after: Option<u64>,
+    seat: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
-    unfold(playground.follow(after), async |mut follower| {
+    let told = (playground.follow(after), seat);
+    unfold(told, async |(mut follower, seat)| {
         let message = follower.next().await?;
         let event = Event::default().event(message.event).data(&message.data);
         let event = match message.sequence {
             Some(sequence) => event.id(sequence.to_string()),
             None => event,
         };
-        Some((Ok(event), follower))
+        Some((Ok(event), (follower, seat)))
     })
 }
 
@@ -148,23 +188,22 @@ pub(super) async fn timeline(State(playground): State<Playground>, asked: Asked)
         Ok(read) => read,
         Err(why) => return refused(&why),
     };
-    match format.as_deref() {
-        None | Some("json") => {
-            let (events, oldest) = ask(playground, move |e| e.events(after, limit)).await;
-            Json(json!({"events": events, "oldest": oldest})).into_response()
-        }
-        Some("csv") => {
-            let text = ask(playground, |e| e.timeline().to_csv()).await;
+    let format = format.as_deref().unwrap_or("json");
+    if !["json", "csv", "jsonl"].contains(&format) {
+        let rule = "must be one of json, csv, jsonl";
+        return refused(&Invalid::new("format", format, rule).into());
+    }
+    let (events, oldest) = ask(playground, move |e| e.events(after, limit)).await;
+    match format {
+        "csv" => {
+            let text = to_csv(&events);
             file("text/csv; charset=utf-8", "divvy-timeline.csv", text)
         }
-        Some("jsonl") => {
-            let text = ask(playground, |e| e.timeline().to_json_lines()).await;
+        "jsonl" => {
+            let text = to_json_lines(&events);
             file("application/x-ndjson", "divvy-timeline.jsonl", text)
         }
-        Some(other) => {
-            let rule = "must be one of json, csv, jsonl";
-            refused(&Invalid::new("format", other, rule).into())
-        }
+        _ => Json(json!({"events": events, "oldest": oldest})).into_response(),
     }
 }
 
@@ -233,7 +272,11 @@ pub(super) async fn what_if(
     }
 }
 
-pub(super) async fn scenarios() -> Response {
-    let scenarios: Vec<Listed> = builtins().iter().map(Listed::from).collect();
+pub(super) async fn scenarios(State(playground): State<Playground>) -> Response {
+    // Where none can be started, there are none.
+    let scenarios: Vec<Listed> = match ask(playground, |e| e.takes_scenarios()).await {
+        Ok(()) => builtins().iter().map(Listed::from).collect(),
+        Err(_) => Vec::new(),
+    };
     Json(json!({ "scenarios": scenarios })).into_response()
 }

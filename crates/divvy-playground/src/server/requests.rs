@@ -43,6 +43,10 @@ pub(super) async fn upload(
         Ok(value) => value,
         Err(refusal) => return *refusal,
     };
+    // Where nothing can be started, nothing has to be read.
+    if let Err(why) = ask(playground.clone(), |stage| stage.takes_scenarios()).await {
+        return refused(&why);
+    }
     match uploaded(value) {
         Ok(scenario) => begin(playground, scenario).await,
         Err(invalid) => refused(&invalid.into()),
