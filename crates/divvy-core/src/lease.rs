@@ -17,6 +17,7 @@ mod action;
 mod defect;
 mod event;
 mod group;
+mod hashes;
 mod member;
 mod settings;
 
@@ -25,5 +26,6 @@ pub use action::{Action, Ending, Operation, Report, StopReason, TenureId};
 pub use defect::Defect;
 pub use event::{Event, Reply, SelfDescription};
 pub use group::{GROUP_BYTES_MAX, GROUPS_MAX, Group, PARTITIONS_MAX};
+pub use hashes::Hashes;
 pub use member::{Explained, Held, Member, MemberSetup, Misaligned, Misalignment, Outlook};
 pub use settings::{LEASE_TIMING_MAX, LEASE_TTL_MIN, LeaseSettings};

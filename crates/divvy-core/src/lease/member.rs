@@ -36,12 +36,14 @@ mod view;
 mod wishes;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::action::{Action, Ending, Operation, Report};
 use super::defect::Defect;
 use super::event::{Event, SelfDescription};
 use super::group::Group;
+use super::hashes::Hashes;
 use super::settings::LeaseSettings;
 use crate::error::Invalid;
 use crate::moment::Moment;
@@ -136,6 +138,8 @@ pub struct Member {
     /// When the name was last asked for.
     name_asked: Moment,
     groups: Groups,
+    /// Hashes that need not be calculated.
+    hashes: Arc<Hashes>,
     roster: Roster,
     wishes: Wishes,
     /// Its own people want it empty.
@@ -190,6 +194,7 @@ impl Member {
             is_name_contested: false,
             name_asked: now,
             groups,
+            hashes: Arc::default(),
             roster: Roster::default(),
             wishes: Wishes::default(),
             is_drain_asked: false,
@@ -220,6 +225,12 @@ impl Member {
             defect: Some(defect),
             ..Self::new(setup, now)
         }
+    }
+
+    /// Hashes that it need not calculate any more. They change nothing of what
+    /// it does.
+    pub fn share(&mut self, hashes: Arc<Hashes>) {
+        self.hashes = hashes;
     }
 
     /// Takes in something that happened. Afterwards take all actions.

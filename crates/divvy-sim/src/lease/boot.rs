@@ -1,5 +1,6 @@
 //! The coming and going of processes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::lease::{Ending, Event, Member, MemberSetup};
@@ -33,10 +34,11 @@ impl LeaseWorld {
             seed: self.dice.number(),
             hooks_wait: false,
         };
-        let machine = match self.profile.defect {
+        let mut machine = match self.profile.defect {
             Some(defect) => Member::planted(setup, now, defect),
             None => Member::new(setup, now),
         };
+        machine.share(Arc::clone(&self.hashes));
         self.processes[member].machine = Some(Box::new(machine));
         if self.profile.faults.is_empty() {
             // Members of a sound world reach the store before they begin.

@@ -210,6 +210,7 @@ impl Hands for LeaseWorld {
         if let Some(weight) = newcomer.weight {
             process.description.weight = weight;
         }
+        self.share_hashes();
         place
     }
 
@@ -258,6 +259,7 @@ impl Hands for LeaseWorld {
 
     fn set_partitions(&mut self, count: usize) -> Result<(), Broken> {
         self.set_size(GROUP, u32::try_from(count).unwrap_or(u32::MAX));
+        self.share_hashes();
         Ok(())
     }
 
@@ -347,7 +349,14 @@ impl Hands for LeaseWorld {
         let wishes = self.store.table.wishes(&cluster);
         let weight = self.profile.settings.default_weight;
         let groups = self.groups.present();
-        let outlook = Outlook::new(&cluster, &members, wishes.as_deref(), weight, groups);
+        let outlook = Outlook::shared(
+            &cluster,
+            &members,
+            wishes.as_deref(),
+            weight,
+            groups,
+            &self.hashes,
+        );
         Some(outlook)
     }
 

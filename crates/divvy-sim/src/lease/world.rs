@@ -1,9 +1,10 @@
 //! A world of lease mode: members, their store, and all that happens to them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use divvy_core::lease::Member;
+use divvy_core::lease::{Hashes, Member};
 use divvy_core::store::{LeaseKey, Nonce, Token, WorkerId};
 
 use super::course::Course;
@@ -71,6 +72,9 @@ pub struct LeaseWorld {
     pub(super) processes: Vec<Process>,
     pub(super) store: Store,
     pub(super) groups: Groups,
+    /// What members would all calculate by themselves, where hands let a world
+    /// grow.
+    pub(super) hashes: Arc<Hashes>,
     pub(super) wishes: Wishes,
     pub(super) resource: Resource,
     pub(super) phase: Phase,
@@ -118,6 +122,7 @@ impl LeaseWorld {
             resource: Resource::new(groups.partitions_max()),
             invariants: LeaseInvariants::new(&bounds(&profile, &groups)),
             groups,
+            hashes: Arc::default(),
             wishes: Wishes::default(),
             phase: Phase::Faults,
             active: Vec::new(),
@@ -151,6 +156,7 @@ impl LeaseWorld {
             let at = self.now + self.dice.span(Duration::ZERO, stagger);
             self.queue.push(at, Happening::Boot(member));
         }
+        self.share_hashes();
         for (index, fault) in self.profile.faults.iter().enumerate() {
             if self.profile.without.contains(&index) {
                 continue;
@@ -185,6 +191,26 @@ impl LeaseWorld {
         let weight = self.profile.plan_of(number).weight;
         self.processes.push(Process::new(worker, clock, weight));
         number
+    }
+
+    /// Calculates for all members what each would for itself, where there may
+    /// be many of them.
+    pub(super) fn share_hashes(&mut self) {
+        if self.profile.room.is_none() {
+            return;
+        }
+        let mut hashes = (*self.hashes).clone();
+        for group in self.groups.present() {
+            for process in &self.processes {
+                hashes.add(&group, &process.worker);
+            }
+        }
+        self.hashes = Arc::new(hashes);
+        for process in &mut self.processes {
+            if let Some(machine) = &mut process.machine {
+                machine.share(Arc::clone(&self.hashes));
+            }
+        }
     }
 
     /// Lets everything happen that is due by `until`.

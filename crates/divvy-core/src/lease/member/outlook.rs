@@ -6,6 +6,7 @@ use super::units::Units;
 use super::wishes::{News, Wishes};
 use crate::control::Control;
 use crate::lease::group::Group;
+use crate::lease::hashes::Hashes;
 use crate::moves::Considered;
 use crate::store::{self, LeaseKey, LeaseName};
 
@@ -45,6 +46,19 @@ impl Outlook {
         default_weight: f64,
         groups: Vec<Group>,
     ) -> Self {
+        let hashes = Hashes::default();
+        Self::shared(cluster, members, wishes, default_weight, groups, &hashes)
+    }
+
+    /// The same, with hashes that need not be calculated any more.
+    pub fn shared(
+        cluster: &LeaseName,
+        members: &[store::Member],
+        wishes: Option<&str>,
+        default_weight: f64,
+        groups: Vec<Group>,
+        hashes: &Hashes,
+    ) -> Self {
         let mut read = Wishes::default();
         let news = read.read(wishes);
         let mut roster = Roster::default();
@@ -54,7 +68,7 @@ impl Outlook {
         }
         let mut units = Units::default();
         units.serve(&groups);
-        placement::place_all(&mut units, &groups, &roster, &read, (true, true));
+        placement::place_all(&mut units, &groups, &roster, (&read, hashes), (true, true));
         Self {
             roster,
             wishes: read,

@@ -12,6 +12,7 @@ use super::roster::{Peer, Roster};
 use super::units::{Place, Units};
 use super::wishes::Wishes;
 use crate::lease::group::Group;
+use crate::lease::hashes::{Column, Hashes};
 use crate::moves::Considered;
 use crate::strategy::rendezvous::rendezgo;
 
@@ -31,6 +32,8 @@ struct Scores<'a> {
     is_even: bool,
     /// Units that are pinned, and to whom.
     pins: BTreeMap<u32, u32>,
+    /// What they hash to, where that is known of all.
+    columns: Option<Vec<&'a Column>>,
     scratch: Vec<u8>,
 }
 
@@ -38,7 +41,7 @@ impl<'a> Scores<'a> {
     fn new(
         group: &'a Group,
         roster: &'a Roster,
-        wishes: &Wishes,
+        (wishes, hashes): (&Wishes, &'a Hashes),
         serves: impl Fn(&Peer) -> bool,
     ) -> Self {
         let peers: Vec<(u32, &Peer)> = (0_u32..)
@@ -50,22 +53,72 @@ impl<'a> Scores<'a> {
             let named = peers.iter().find(|(_, peer)| *peer.name == *worker);
             named.map(|(number, _)| (unit, *number))
         });
+        let columns = peers.iter().map(|(_, peer)| hashes.of(group, &peer.id));
+        let columns = columns.collect();
         let weight = peers.first().map_or(0.0, |(_, peer)| peer.info.weight);
         Self {
             group,
             pins: pins.collect(),
             is_even: peers.iter().all(|(_, peer)| peer.info.weight == weight),
             peers,
+            columns,
             scratch: Vec::new(),
         }
     }
 
-    fn slot(&self, number: u32) -> String {
-        format!("{}|{number}", self.group.name())
+    /// The places of all units of the group, where hashes are known: worker by
+    /// worker, which takes a fraction of the time.
+    fn place_known(&self, me: u32) -> Option<Vec<Place>> {
+        let columns = self.columns.as_ref()?;
+        let count = self.group.partitions() as usize;
+        let scores = |column: &'a Column| match self.is_even {
+            true => &column.hashes()[..count],
+            false => &column.logarithms()[..count],
+        };
+        let all = || self.peers.iter().zip(columns);
+        // Who weighs the same is compared by hashes alone.
+        let score = |weight: f64, value: f64| match self.is_even {
+            true => value,
+            false => weight / -value,
+        };
+        let mut best = vec![(f64::NEG_INFINITY, None); count];
+        for (&(number, peer), column) in all() {
+            let weight = peer.info.weight;
+            for (best, value) in best.iter_mut().zip(scores(column)) {
+                let score = score(weight, *value);
+                // Of two that score the same, the first comes first.
+                if score > best.0 {
+                    *best = (score, Some(number));
+                }
+            }
+        }
+        let mut ranks = vec![0_u32; count];
+        let mine = all().find(|((number, _), _)| *number == me);
+        if let Some(((_, own), own_column)) = mine {
+            for (&(number, peer), column) in all().filter(|((number, _), _)| *number != me) {
+                let values = scores(column).iter().zip(scores(own_column));
+                for (rank, (value, own_value)) in ranks.iter_mut().zip(values) {
+                    let score_then = score(peer.info.weight, *value);
+                    let own_score = score(own.info.weight, *own_value);
+                    let is_before =
+                        score_then > own_score || score_then == own_score && number < me;
+                    *rank += u32::from(is_before);
+                }
+            }
+        }
+        let places = best
+            .into_iter()
+            .zip(ranks)
+            .map(|((_, desired), rank)| Place {
+                desired,
+                rank: mine.map(|_| rank),
+                is_capped: false,
+            });
+        Some(places.collect())
     }
 
     fn scored(&mut self, unit: u32) -> Vec<Scored> {
-        let slot = self.slot(unit);
+        let slot = rendezgo::slot_of(self.group.name().as_str(), unit);
         let scratch = &mut self.scratch;
         let pinned = self.pins.get(&unit).copied();
         let score = |&(number, peer): &(u32, &Peer)| {
@@ -116,7 +169,7 @@ pub(super) fn place_all(
     units: &mut Units,
     groups: &[Group],
     roster: &Roster,
-    wishes: &Wishes,
+    known: (&Wishes, &Hashes),
     (looks_at_served, looks_at_room): (bool, bool),
 ) {
     let serves = |group: &Group| {
@@ -128,19 +181,24 @@ pub(super) fn place_all(
     };
     let mut is_limited = false;
     for group in groups {
-        let mut scores = Scores::new(group, roster, wishes, serves(group));
+        let mut scores = Scores::new(group, roster, known, serves(group));
         is_limited |= scores
             .peers
             .iter()
             .any(|(_, peer)| peer.info.max_partitions.is_some() || peer.room_in(group).is_some());
+        let places = scores.place_known(roster.me());
         for (index, number) in (0_u32..).zip(units.of(group).to_vec()) {
-            units.get_mut(number).place = scores.place(index, roster.me());
+            let place = places.as_ref().map(|places| places[index as usize]);
+            // Pins are few, and not a matter of hashes.
+            let place = place.filter(|_| !scores.pins.contains_key(&index));
+            let place = place.unwrap_or_else(|| scores.place(index, roster.me()));
+            units.get_mut(number).place = place;
         }
     }
     if is_limited && looks_at_room {
         let scores = groups
             .iter()
-            .map(|group| Scores::new(group, roster, wishes, serves(group)));
+            .map(|group| Scores::new(group, roster, known, serves(group)));
         Matching::new(units, groups, roster, scores.collect()).settle(units);
     }
 }
@@ -154,7 +212,8 @@ pub(super) fn explain(
     wishes: &Wishes,
     (taker, is_capped): (Option<&str>, bool),
 ) -> Vec<Considered> {
-    let mut scores = Scores::new(group, roster, wishes, |_| true);
+    let hashes = Hashes::default();
+    let mut scores = Scores::new(group, roster, (wishes, &hashes), |_| true);
     // As people know them, whatever is quicker to compare.
     scores.is_even = false;
     let ranking = scores.ranking(unit);
@@ -294,6 +353,63 @@ impl<'a> Matching<'a> {
                 .expect("what is kept is kept in its group")
                 .remove(&entry);
             self.queue.push_back(entry.1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Control;
+    use crate::store::{self, WorkerId, WorkerInfo};
+
+    /// The places of 300 units, as the fourth of seven workers sees them.
+    fn places(weights: [f64; 7], wishes: &Control, shares: bool) -> Vec<Place> {
+        let groups = [Group::new("orders", 200), Group::new("mails", 100)];
+        let groups = groups.map(|group| group.expect("a valid group"));
+        let worker = |number: usize| WorkerId::new("c", &format!("w{number}")).expect("a name");
+        let info = |weight: f64| WorkerInfo {
+            weight,
+            ..WorkerInfo::default()
+        };
+        let members = weights.iter().enumerate().map(|(number, weight)| {
+            let name = worker(number).name.to_string();
+            let info = info(*weight).to_json().ok();
+            store::Member { name, info }
+        });
+        let members: Vec<store::Member> = members.collect();
+        let mut wished = Wishes::default();
+        let text = String::from_utf8(wishes.encode()).expect("wishes are JSON");
+        wished.read(Some(&text));
+        let mut roster = Roster::default();
+        roster.update(&worker(3), &info(weights[3]), 1.0, &members, &wished);
+        let mut hashes = Hashes::default();
+        for group in groups.iter().filter(|_| shares) {
+            (0..7).for_each(|number| hashes.add(group, &worker(number)));
+        }
+        let mut units = Units::default();
+        units.serve(&groups);
+        place_all(
+            &mut units,
+            &groups,
+            &roster,
+            (&wished, &hashes),
+            (true, true),
+        );
+        units.iter().map(|(_, unit)| unit.place).collect()
+    }
+
+    #[test]
+    fn hashes_that_are_shared_change_no_place() {
+        let mut wishes = Control::default();
+        wishes.cordoned.insert("w5".into());
+        wishes.pinned.insert("orders:17".into(), "w1".into());
+        for weights in [[1.0; 7], [1.0, 2.0, 0.5, 1.5, 0.0, 3.0, 1.0]] {
+            for wishes in [&Control::default(), &wishes] {
+                let alone = places(weights, wishes, false);
+                assert_eq!(alone, places(weights, wishes, true), "{weights:?}");
+                assert!(alone.iter().any(|place| place.rank == Some(0)));
+            }
         }
     }
 }

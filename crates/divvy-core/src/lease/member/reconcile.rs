@@ -191,7 +191,7 @@ impl Member {
             &mut self.units,
             self.groups.served(),
             &self.roster,
-            &self.wishes,
+            (&self.wishes, &self.hashes),
             (looks_at_served, looks_at_room),
         );
         for unit in self.units.iter_mut() {

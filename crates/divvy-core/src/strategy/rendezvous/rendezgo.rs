@@ -18,6 +18,11 @@ pub(super) fn slot(partition: &Partition) -> Result<String, Error> {
     Err(Invalid::new("partition", partition, rule).into())
 }
 
+/// The same of a partition that is known to be one.
+pub(crate) fn slot_of(workload: &str, unit: u32) -> String {
+    format!("{workload}|{unit}")
+}
+
 /// The name that `rendezgo` hashes for a worker: `cluster:node`.
 pub(super) fn node(cluster: &str, worker: &str) -> String {
     format!("{cluster}:{worker}")
@@ -34,13 +39,15 @@ pub(crate) fn hash(slot: &str, node: &str, scratch: &mut Vec<u8>) -> u64 {
 
 /// The score of a hash. A hash of 0 counts as the smallest positive number.
 pub(crate) fn score(hash: u64, weight: f64) -> f64 {
-    let u = hash as f64 / 2f64.powi(64);
-    let ln = if hash == 0 {
-        SMALLEST_LN
-    } else {
-        logarithm::ln(u)
-    };
-    weight / -ln
+    weight / -logarithm(hash as f64)
+}
+
+/// The logarithm that a score is made of, from the hash as a number.
+pub(crate) fn logarithm(hash: f64) -> f64 {
+    match hash == 0.0 {
+        true => SMALLEST_LN,
+        false => logarithm::ln(hash / 2f64.powi(64)),
+    }
 }
 
 /// The logarithm of the smallest positive `f64`, 2^-1074.
