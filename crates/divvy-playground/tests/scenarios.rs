@@ -93,6 +93,23 @@ fn documents_that_are_wrong_are_refused_with_what_is_wrong() {
         let error = Scenario::from_yaml(&text).expect_err(after).to_string();
         assert!(error.contains(named), "{after}: {error}");
     }
+    let error = |text: &str| Scenario::from_yaml(text).expect_err(text).to_string();
+    let unread = error(&IMPOSSIBLE.replace("worker: 3}", "worker: 3"));
+    assert!(
+        unread.contains("line ") && unread.contains("column "),
+        "{unread}"
+    );
+    assert!(!unread.contains('…'), "{unread}");
+    let unknown = error(&IMPOSSIBLE.replace("worker: 3", "worker: 3, colour: blue"));
+    assert!(
+        unknown.contains("step '1'") && unknown.contains("each_after_ms"),
+        "{unknown}"
+    );
+    let undone = error(&IMPOSSIBLE.replace("do: kill", "do: kil"));
+    assert!(
+        undone.contains("kill, restart") && !undone.contains("reset"),
+        "{undone}"
+    );
     assert!(Scenario::from_yaml("- 1\n- 2\n").is_err());
     assert!(Scenario::from_yaml("{").is_err());
     assert!(Scenario::from_yaml(&"#".repeat(300_000)).is_err());

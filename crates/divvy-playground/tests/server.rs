@@ -469,6 +469,99 @@ fn scenarios_are_listed_started_and_taken_from_whoever_writes_one() {
     assert_eq!(bed.snapshot()["scenario"]["state"], "passed");
 }
 
+#[test]
+fn exports_take_what_the_timeline_takes_and_hold_one_world() {
+    let bed = Bed::new(None);
+    bed.done(json!({"action": "hold"}));
+    bed.done(json!({"action": "step", "ms": 3000}));
+    let lines = |query: &str| {
+        let (status, _, body) = bed.ask("GET", &format!("/api/v1/timeline?{query}"), "", "");
+        assert_eq!(status, 200, "{body}");
+        body.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let first: Value = serde_json::from_str(&lines("format=jsonl&after=3&limit=2")[0]).unwrap();
+    assert_eq!(first["number"], 4);
+    assert_eq!(lines("format=jsonl&after=3&limit=2").len(), 2);
+    let table = lines("format=csv&after=3&limit=2");
+    assert_eq!(table.len(), 3);
+    assert!(table[1].starts_with("4,"), "{table:?}");
+    let (_, before) = bed.get("/api/v1/timeline");
+    let last = before["events"].as_array().unwrap().last().unwrap()["number"].as_u64();
+    bed.done(json!({"action": "reset", "seed": 9}));
+    let (_, after) = bed.get("/api/v1/timeline");
+    assert_eq!(after["oldest"].as_u64(), last.map(|last| last + 1));
+    assert_eq!(after["events"][0]["at_ms"], 0);
+}
+
+#[test]
+fn queries_that_say_nothing_are_refused_and_methods_are_named() {
+    let bed = Bed::new(None);
+    for path in [
+        "snapshot?x=1",
+        "trace?x=1",
+        "timeline?x=1",
+        "events?x=1",
+        "workers/0?x=1",
+    ] {
+        let (status, answer) = bed.get(&format!("/api/v1/{path}"));
+        assert_eq!(status, 400, "{path}: {answer}");
+        assert!(
+            answer["error"].as_str().unwrap().contains("'x'"),
+            "{answer}"
+        );
+    }
+    for (method, path, allowed) in [
+        ("DELETE", "/api/v1/snapshot", "get"),
+        ("GET", "/api/v1/actions", "post"),
+    ] {
+        let (status, head, _) = bed.ask(method, path, "", "");
+        assert_eq!(status, 405);
+        let allow = head.lines().find(|line| line.starts_with("allow:"));
+        assert!(allow.is_some_and(|allow| allow.contains(allowed)), "{head}");
+    }
+}
+
+/// Opens a connection and sends the beginning of something.
+fn begun(bed: &Bed, text: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(bed.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(text.as_bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn whoever_follows_or_sends_half_a_request_keeps_nobody_waiting() {
+    let bed = Bed::new(None);
+    let follow = format!(
+        "GET /api/v1/events HTTP/1.1\r\nHost: {}\r\n\r\n",
+        bed.address
+    );
+    let answer = |stream: &TcpStream| {
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line
+    };
+    let followers: Vec<TcpStream> = (0..64).map(|_| begun(&bed, &follow)).collect();
+    for follower in &followers {
+        assert!(answer(follower).contains("200"));
+    }
+    let (status, head, body) = bed.ask("GET", "/api/v1/events", "", "");
+    assert_eq!(status, 503, "{body}");
+    assert!(
+        head.contains("retry-after: 5") && body.contains("error"),
+        "{head}"
+    );
+    let half = "POST /api/v1/actions HTTP/1.1\r\nHost: localhost\r\n";
+    let body = format!("{half}Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{{");
+    let halves = (0..100).map(|_| begun(&bed, half));
+    let bodies = (0..100).map(|_| begun(&bed, &body));
+    let _halves: Vec<TcpStream> = halves.chain(bodies).collect();
+    for _ in 0..5 {
+        assert_eq!(bed.get("/api/v1/snapshot").0, 200);
+    }
+    drop(followers);
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -46,7 +46,7 @@ pub(crate) struct PlaygroundArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
     /// Who places partitions in leader mode [default: balanced]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = strategy)]
     pub(crate) strategy: Option<StrategyName>,
     /// Let workers that cannot reach the store go on beside those that take over, in leader mode
     #[arg(long)]
@@ -90,6 +90,14 @@ pub(crate) struct MemberArgs {
     pub(crate) parent: u32,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
+}
+
+/// A strategy that a world can have.
+fn strategy(text: &str) -> Result<StrategyName, Invalid> {
+    let known = divvy_playground::strategies(divvy_sim::Mode::Leader);
+    let named = known.contains(&text).then(|| text.parse().ok()).flatten();
+    let rule = || format!("must be one of {}", known.join(", "));
+    named.ok_or_else(|| Invalid::new("strategy", text, rule()))
 }
 
 fn replayed(text: &str) -> Result<(Mode, u64), Invalid> {

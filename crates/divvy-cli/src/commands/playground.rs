@@ -82,7 +82,7 @@ fn read(name: &str) -> Result<Scenario, Failure> {
     }
     let (text, _mode) = read_limited(path, name)?;
     Scenario::from_yaml(&text)
-        .map_err(|invalid| Failure::Failed(anyhow!("{}: {invalid}", path.display())))
+        .map_err(|invalid| Failure::Usage(format!("{}: {invalid}", path.display())))
 }
 
 fn list(args: &PlaygroundArgs, out: &mut dyn Write) -> Result<(), Failure> {
@@ -108,9 +108,9 @@ fn headless(args: &PlaygroundArgs, scenario: Scenario, out: &mut dyn Write) -> R
         true => write_json(out, &outcome)?,
         false => write_outcome(out, &outcome).map_err(Failure::output)?,
     }
-    match (outcome.passed, &outcome.broken) {
+    match (outcome.passed, &outcome.reason) {
         (true, _) => Ok(()),
-        (false, Some(broken)) => Err(Failure::Failed(anyhow!("{}: {broken}", outcome.scenario))),
+        (false, Some(reason)) => Err(Failure::Failed(anyhow!("{}: {reason}", outcome.scenario))),
         (false, None) => {
             let missed = outcome.numbers.iter().filter(|number| !number.met);
             let missed: Vec<_> = missed.map(|number| number.name).collect();
@@ -141,6 +141,9 @@ fn write_outcome(out: &mut dyn Write, outcome: &Outcome) -> std::io::Result<()> 
     }
     table.write(out, Terminal::of_stdout().colour)?;
     writeln!(out)?;
+    if let Some(reason) = &outcome.reason {
+        writeln!(out, "{reason}")?;
+    }
     let verdict = if outcome.passed { "passed" } else { "failed" };
     let seconds = outcome.lasted_ms as f64 / 1000.0;
     let (seed, violations) = (outcome.seed, outcome.violations);
@@ -160,10 +163,8 @@ fn serve(
     scenario: Option<Scenario>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let setup = match &scenario {
-        Some(scenario) => scenario.setup().clone(),
-        None => setup(args)?,
-    };
+    // What a scenario brings is its own: a reset goes back to this.
+    let setup = setup(args)?;
     let replayed = trial(args)?;
     let token = match &args.listen_token_file {
         Some(path) => Some(read_token("listen-token-file", path)?),
@@ -274,6 +275,10 @@ fn setup(args: &PlaygroundArgs) -> Result<Setup, Failure> {
     setup.partitions = args.partitions.unwrap_or(setup.partitions);
     setup.strategy = args.strategy.unwrap_or(setup.strategy);
     setup.seed = args.seed.unwrap_or(setup.seed);
+    if args.overlap && setup.mode == divvy_sim::Mode::Lease {
+        let rule = "--overlap is for leader mode: in lease mode no partition ever has two owners";
+        return Err(Failure::Usage(rule.to_owned()));
+    }
     setup.exclusive = !args.overlap;
     if let Some(preset) = &args.preset {
         setup.preset.clone_from(preset);

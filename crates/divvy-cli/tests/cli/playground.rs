@@ -74,6 +74,12 @@ fn what_cannot_be_is_refused_before_anything_is_opened() {
     divvy("playground --partitions 0").refused(2, "partitions '0': must be in 1..=20000");
     divvy("playground --preset hasty").refused(2, "preset 'hasty': must be one of fast,");
     divvy("playground --mode lease --strategy zoned").refused(2, "strategy 'zoned'");
+    divvy("playground --mode lease --overlap").refused(2, "--overlap is for leader mode");
+    let hybrid = divvy("playground --strategy filtered-rendezvous");
+    hybrid.refused(
+        2,
+        "must be one of balanced, weighted-consistent-hash, zoned",
+    );
     divvy("playground --json").refused(2, "--json goes with");
     divvy("playground --cluster orders").refused(2, "--cluster goes with --store");
     divvy("playground --interval 1s").refused(2, "--interval goes with --store");
@@ -109,7 +115,7 @@ fn what_cannot_be_is_refused_before_anything_is_opened() {
     let scratch = Scratch::new();
     scratch.file("bad.yaml", "name: bad\n");
     let run = scratch.run(["playground", "--scenario", "bad.yaml", "--headless"]);
-    run.refused(1, "bad.yaml: title 'nothing': must be given");
+    run.refused(2, "bad.yaml: title 'nothing': must be given");
 }
 
 /// A playground that runs, until it is dropped.

@@ -1,5 +1,7 @@
 //! What is done to a world.
 
+use std::time::{Duration, Instant};
+
 use divvy_core::Health;
 use divvy_sim::{Broken, HookWeather, Mode, Newcomer, Place, StoreState};
 use serde::Serialize;
@@ -9,6 +11,9 @@ use super::{Engine, Refusal};
 use crate::action::{Action, ISOLATIONS, STORE_STATES};
 use crate::setup::{PLACES_MAX, WORKERS_MAX};
 
+/// How long may be calculated for a step: of a world that takes longer, less
+/// passes.
+const STEP: Duration = Duration::from_secs(5);
 /// What one partition weighs by default, inside.
 const WEIGHT: f64 = 100.0;
 
@@ -167,8 +172,10 @@ impl Engine {
             }
             Action::Step(span) => {
                 self.is_running = false;
-                self.pass(*span);
-                Answer::of(format!("{} ms passed", span.as_millis()))
+                let before = self.now_ms();
+                let until = self.world.time() + *span;
+                self.pass_until(until, Some(Instant::now() + STEP));
+                Answer::of(format!("{} ms passed", self.now_ms() - before))
             }
             Action::Refresh => {
                 let done = self.world.refresh_all();
