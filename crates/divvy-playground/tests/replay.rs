@@ -70,3 +70,25 @@ fn a_seed_that_fails_fails_before_the_eyes_of_who_watches() {
     assert!(done.is_ok(), "{done:?}");
     assert_eq!(engine.snapshot().source, "simulated");
 }
+
+#[test]
+fn what_an_invariant_has_seen_is_told_by_the_names_that_are_shown() {
+    let defect = Defect::named(Mode::Leader, "no-self-fence").expect("it is known");
+    let is_member = |word: &str| {
+        let number = word.trim_end_matches([',', ':']).strip_prefix('m');
+        number.is_some_and(|number| number.parse::<usize>().is_ok())
+    };
+    let failing = (0..400)
+        .map(|seed| Trial::of_seed(Mode::Leader, seed).with_defect(Some(defect)))
+        .find(|trial| {
+            let broken = trial.run(false).broken;
+            broken.is_some_and(|broken| broken.seen.split(' ').any(is_member))
+        })
+        .expect("the mistake is caught");
+    let (mut engine, _) = replayed(&failing);
+    let _ = engine.news();
+    let snapshot = engine.snapshot();
+    let seen = &snapshot.invariants.violations[0].seen;
+    assert!(!seen.split(' ').any(is_member), "{seen}");
+    assert!(seen.contains("host-"), "{seen}");
+}

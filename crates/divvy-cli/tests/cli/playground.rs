@@ -75,11 +75,9 @@ fn what_cannot_be_is_refused_before_anything_is_opened() {
     divvy("playground --preset hasty").refused(2, "preset 'hasty': must be one of fast,");
     divvy("playground --mode lease --strategy zoned").refused(2, "strategy 'zoned'");
     divvy("playground --mode lease --overlap").refused(2, "--overlap is for leader mode");
-    let hybrid = divvy("playground --strategy filtered-rendezvous");
-    hybrid.refused(
-        2,
-        "must be one of balanced, weighted-consistent-hash, zoned",
-    );
+    let known = "balanced, weighted-consistent-hash, zoned, rendezvous";
+    let unknown = format!("strategy 'filtered-rendezvous': must be one of {known}");
+    divvy("playground --strategy filtered-rendezvous").refused(2, &unknown);
     divvy("playground --json").refused(2, "--json goes with");
     divvy("playground --cluster orders").refused(2, "--cluster goes with --store");
     divvy("playground --interval 1s").refused(2, "--interval goes with --store");
