@@ -151,6 +151,7 @@ pub async fn examine(
 }
 
 /// The check that fails where nothing else can be looked at.
+#[cfg(any(feature = "file", feature = "nats", feature = "redis"))]
 pub(crate) const REACHED: &str = "reached";
 
 /// What the store says of itself.

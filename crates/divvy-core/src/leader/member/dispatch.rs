@@ -169,8 +169,14 @@ impl Member {
             Change::Deleted(key, revision) if key == self.keys.control => {
                 return self.control_deleted(revision);
             }
-            // Nothing else of ours is deleted but chunks, by us.
-            Change::Deleted(..) => return self.poll(),
+            // Nothing else of ours is deleted but chunks, by us. Whoever leads
+            // reads its own root again only where it seems to be gone.
+            Change::Deleted(key, _) => {
+                if key == self.keys.root && self.is_begun() {
+                    self.read_root();
+                }
+                return self.poll();
+            }
         };
         if !self.is_begun() {
             return;
@@ -221,10 +227,8 @@ impl Member {
             }
         } else {
             self.read_leader();
+            self.read_root();
         }
-        // Also whoever leads and has nothing to write: somebody may have deleted
-        // it.
-        self.read_root();
         if self.observes() {
             self.list_workers();
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use divvy_core::Moment;
 use divvy_core::leader::{Report, State, Version};
@@ -27,15 +28,7 @@ impl Driver {
                     .tell(|| EventKind::StateChanged { from, to });
                 self.parts.calls.state_changed(from, to);
             }
-            Report::Claimed(worker) => {
-                self.is_lease_running_out = false;
-                tracing::Span::current().record("worker", &*worker);
-                tracing::info!("claimed a stable id");
-                // Hooks may be called before the next time that all is shown.
-                let status = &self.parts.status;
-                status.worker_id.set(Some(Arc::from(&*worker)));
-                self.parts.events.tell(|| EventKind::Claimed { worker });
-            }
+            Report::Claimed(worker) => self.claimed(worker),
             Report::SessionEnded(why) => {
                 let text = format!("the session is over: {why}");
                 self.parts.events.tell(|| EventKind::SessionEnded { why });
@@ -78,19 +71,31 @@ impl Driver {
                 self.is_lease_running_out = true;
                 self.problem(ManagerError::LeaseRunsOut { silent });
             }
-            Report::LeaseRegained(after) => {
-                self.is_lease_running_out = false;
-                tracing::warn!("the lease is renewed again, after {}", Span(after));
-                self.parts
-                    .events
-                    .tell(|| EventKind::LeaseRegained { after });
-            }
+            Report::LeaseRegained(after) => self.lease_regained(after),
             Report::Problem(text) => {
                 self.last_problem = Some(text.clone());
                 self.problem(ManagerError::Problem(text));
             }
             other => tracing::info!("{other:?}"),
         }
+    }
+
+    fn claimed(&mut self, worker: Box<str>) {
+        self.is_lease_running_out = false;
+        tracing::Span::current().record("worker", &*worker);
+        tracing::info!("claimed a stable id");
+        // Hooks may be called before the next time that all is shown.
+        let status = &self.parts.status;
+        status.worker_id.set(Some(Arc::from(&*worker)));
+        self.parts.events.tell(|| EventKind::Claimed { worker });
+    }
+
+    fn lease_regained(&mut self, after: Duration) {
+        self.is_lease_running_out = false;
+        tracing::warn!("the lease is renewed again, after {}", Span(after));
+        self.parts
+            .events
+            .tell(|| EventKind::LeaseRegained { after });
     }
 
     fn committed(&self, version: Version, granted: u32, revoked: u32) {
