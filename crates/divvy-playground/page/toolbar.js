@@ -63,8 +63,9 @@ export class Toolbar extends EventTarget {
       onchange: () => this.#deeds.act('speed', { speed: Number(parts.speed.value) }) },
     SPEEDS.map((speed) => element('option', { value: speed }, `${speed}×`)));
     parts.clock = element('output', { class: 'time', title: 'Time in the world', 'aria-label': 'Time in the world' });
+    parts.lag = element('span', { id: 'lag', class: 'badge', hidden: true, title: 'This world is too large to be calculated so fast: its time passes more slowly' }, 'slower than its clock');
     return element('div', { class: 'group', role: 'group', 'aria-label': 'Time' },
-      parts.run, parts.clock, parts.speed, parts.step, parts.stepBy);
+      parts.run, parts.clock, parts.lag, parts.speed, parts.step, parts.stepBy);
   }
 
   #mode() {
@@ -175,6 +176,7 @@ export class Toolbar extends EventTarget {
       parts.run.setAttribute('aria-label', label);
     }
     keep(parts.speed, nearest(clock.speed));
+    parts.lag.hidden = !clock.lagging;
     // A menu with nothing in it is none.
     const acts = ['store', 'amnesia', 'refresh'].some((action) => model.can(action));
     parts.storeMenu.hidden = !acts;

@@ -142,14 +142,12 @@ async fn time_holds_and_steps_by_the_keyboard() {
     page.settles("8").await;
     page.press(" ").await;
     page.until("document.querySelector('.run.held')").await;
-    let held = page
-        .run("document.querySelector('.time').textContent")
-        .await;
+    // What the page shows may run ahead a little until it hears where time stands.
+    let clock =
+        "fetch('/api/v1/snapshot').then((reply) => reply.json()).then((all) => all.clock.now_ms";
+    let held = page.run(&format!("{clock})")).await;
     page.press(".").await;
-    page.until(&format!(
-        "document.querySelector('.time').textContent !== {held}"
-    ))
-    .await;
+    page.until_answered(&format!("{clock} > {held})")).await;
     page.press(" ").await;
     page.until("!document.querySelector('.run.held')").await;
     page.press("?").await;

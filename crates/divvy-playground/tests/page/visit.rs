@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use divvy_testbed::{Browser, Tab, Window};
+use divvy_testbed::{Browser, Tab, Window, until};
 use serde_json::{Value, json};
 
 use crate::served::Served;
@@ -38,6 +38,11 @@ impl Visit {
 
     pub(crate) async fn until(&self, expression: &str) {
         self.tab.until(SOON, expression).await;
+    }
+
+    /// The same for what has to be asked of the server.
+    pub(crate) async fn until_answered(&self, promise: &str) {
+        until(SOON, promise, async || self.run(promise).await == true).await;
     }
 
     pub(crate) async fn run(&self, expression: &str) -> Value {
