@@ -5,6 +5,18 @@ use serde::Serialize;
 use crate::worker::{Veto, Worker};
 
 /// The ranking behind one placement.
+///
+/// ```
+/// use divvy_core::{Partitions, Rendezvous, Strategy, Workers};
+///
+/// let workers = Workers::of(["alpha", "beta", "gamma"])?;
+/// let partitions = Partitions::shards([("orders", 100)])?;
+/// let explanation = Rendezvous::new().explain("orders:60", &workers, &partitions, None)?;
+/// assert_eq!(explanation.owner, "alpha");
+/// assert_eq!(explanation.ranking.len(), 3);
+/// assert_eq!(explanation.ranking[0].worker, "alpha");
+/// # Ok::<(), divvy_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
     /// The partition's text form.

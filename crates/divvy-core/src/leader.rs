@@ -8,6 +8,7 @@
 
 mod action;
 mod codec;
+#[cfg_attr(not(feature = "simulation"), allow(dead_code, unreachable_pub))]
 mod defect;
 mod event;
 mod keys;
@@ -22,6 +23,7 @@ pub use codec::{
     AssembleError, Committed, EncodedRoot, INSTANCE_BYTES_MAX, ROOT_BYTES_MAX, RootHead,
     STOPPING_MAX, UNABLE_MAX, chunk_version, encode_root,
 };
+#[cfg(feature = "simulation")]
 #[doc(hidden)]
 pub use defect::Defect;
 pub use event::{Clock, Event, HookEnd, Reply, SelfDescription};

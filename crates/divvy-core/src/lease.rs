@@ -14,6 +14,7 @@
 //! owner rests on the lease alone.
 
 mod action;
+#[cfg_attr(not(feature = "simulation"), allow(dead_code, unreachable_pub))]
 mod defect;
 mod event;
 mod group;
@@ -22,6 +23,7 @@ mod member;
 mod settings;
 
 pub use action::{Action, Ending, Operation, Report, StopReason, TenureId};
+#[cfg(feature = "simulation")]
 #[doc(hidden)]
 pub use defect::Defect;
 pub use event::{Event, Reply, SelfDescription};

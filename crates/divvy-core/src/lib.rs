@@ -4,6 +4,10 @@
 //! it needs is handed in, and the same input gives the same output on every
 //! platform.
 //!
+//! Services depend on the crate `divvy`, which re-exports placement from here and
+//! adds stores, the manager and the controller. This one is for who wants
+//! placement and few dependencies, or drives the machines of coordination.
+//!
 //! The way of the data, and the type to read for each step:
 //!
 //! ```text
@@ -40,10 +44,36 @@
 //! | [`ConsistentHash`] | fast lookups among many workers; only what must moves | even shares |
 //! | [`RoundRobin`] | counts even to ±1 | keep anything in place |
 //!
+//! # Where to go next
+//!
+//! | you want | read |
+//! | --- | --- |
+//! | a partition for a key | [`KeySpace`] |
+//! | names, weights, zones and health of what is brought together | [`Partitions`], [`Workers`] |
+//! | who owns what, how evenly, and what has moved | [`Assignment`], [`Balance`], [`Moves`] |
+//! | a plan with its reasons, and proof how good it is | [`Strategy::propose`], [`Proposal`], [`Certificate`] |
+//! | why a partition is where it is | [`Strategy::explain`], [`Explanation`] |
+//! | a strategy by its name and options | [`StrategySettings`] |
+//! | joins and leaves without starting over | [`LiveRendezvous`] |
+//! | planning on indices instead of names | [`plan`] |
+//! | one owner for each partition, agreed on by processes | [`leader`], [`lease`] |
+//! | what a store has to do for that | [`store`] |
+//!
+//! # What is promised
+//!
+//! Placement is pinned: hashes, scores and ties are the same on every platform
+//! and in every release, in whatever order workers and partitions come. The
+//! machines in [`leader`] and [`lease`], their events, actions and records, are made for
+//! the drivers in `divvy` and may change with every release of this crate.
+//!
 //! # Features
 //!
-//! - `parallel` adds `Rendezvous::parallel()`: the same placement, computed on
-//!   all cores.
+//! None is on by default.
+//!
+//! | feature | adds |
+//! | --- | --- |
+//! | `parallel` | `Rendezvous::parallel()`: the same placement, computed on all cores |
+//! | `simulation` | mistakes to plant in members, for divvy's own simulator; nothing to hold on to |
 
 mod assignment;
 mod control;
@@ -92,10 +122,15 @@ pub use strategy::{
     Balanced, CRUSTER_WEIGHT_MAX, ConsistentHash, EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MAX,
     EXTREME_THRESHOLD_MIN, FilteredRendezvous, LiveRendezvous, OVERLOAD_THRESHOLD_DEFAULT,
     OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN, RING_POINTS_MAX, Rendezvous, Ring, RoundRobin,
-    Scheme, SchemeName, Strategy, StrategyName, StrategySettings, VIRTUAL_NODES_DEFAULT,
-    VIRTUAL_NODES_MAX, WeightedConsistentHash, Zoned,
+    Scheme, SchemeName, Strategy, StrategyName, StrategyOptions, StrategySettings,
+    VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX, WeightedConsistentHash, Zoned,
 };
 pub use worker::{
     Health, Veto, WORKER_NAME_BYTES_MAX, WORKER_WEIGHT_DEFAULT, WORKER_WEIGHT_MAX,
     WORKER_WEIGHT_MIN, WORKERS_MAX, Worker, Workers,
 };
+
+/// The README's program is compiled and run as a test of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -43,6 +43,7 @@ pub struct MoveEntry {
 /// A worker that could have got a partition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Considered {
     /// Its name.
     pub worker: String,

@@ -2,6 +2,7 @@
 
 mod balanced;
 mod consistent_hash;
+mod options;
 mod planned;
 pub(crate) mod rendezvous;
 mod ring;
@@ -12,6 +13,7 @@ mod zoned;
 
 pub use balanced::Balanced;
 pub use consistent_hash::{ConsistentHash, VIRTUAL_NODES_DEFAULT, VIRTUAL_NODES_MAX};
+pub use options::StrategyOptions;
 pub use rendezvous::{CRUSTER_WEIGHT_MAX, FilteredRendezvous, LiveRendezvous, Rendezvous, Scheme};
 pub use ring::{RING_POINTS_MAX, Ring};
 pub use round_robin::RoundRobin;

@@ -1,8 +1,8 @@
 //! Assignments: difference, affinity, balance and the JSON form.
 
 use divvy_core::{
-    Assignment, AssignmentDocument, Health, Partition, Partitions, Rendezvous, RoundRobin,
-    Strategy, Worker, Workers,
+    Assignment, AssignmentDocument, Health, Partition, Partitions, PlanDocument, Rendezvous,
+    RoundRobin, Strategy, StrategyName, StrategySettings, Worker, Workers,
 };
 use proptest::prelude::*;
 
@@ -135,11 +135,40 @@ fn documents_have_the_published_shape() {
 }
 
 #[test]
+fn documents_keep_the_options_that_are_not_default_and_plans_do_too() {
+    let workers = Workers::of(["a", "b"]).unwrap();
+    let mut settings = StrategySettings::new(StrategyName::Zoned);
+    settings.seed = Some(7);
+    settings.overload_threshold = Some(1.3);
+    let strategy = settings.build().unwrap();
+    let set = partitions(&["p:1", "p:2", "p:3"]);
+    let proposal = strategy.propose(&workers, &set, None).unwrap();
+    let assignment = &proposal.assignment;
+    let document = AssignmentDocument::new(strategy.name(), assignment).with_options(&settings);
+    let plan = PlanDocument::new(strategy.name(), assignment, &proposal).with_options(&settings);
+    for json in [document.to_json(), plan.to_json()] {
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["options"], serde_json::json!({"seed": 7}));
+        let read = AssignmentDocument::from_json(&json).unwrap();
+        let options = read.options().settings(StrategyName::Zoned);
+        assert_eq!(options.seed, Some(7));
+        assert_eq!(options.overload_threshold, None, "1.3 is the default");
+        assert_eq!(&read.assignment().unwrap(), assignment);
+    }
+    // Nothing is written where nothing was chosen: others can read that too.
+    let plain = StrategySettings::new(StrategyName::Zoned);
+    let document = AssignmentDocument::new(strategy.name(), assignment).with_options(&plain);
+    assert!(!document.to_json().contains("options"));
+    let without = AssignmentDocument::from_json(r#"{"format": 1, "assignments": {}}"#).unwrap();
+    assert!(without.options().is_default());
+}
+
+#[test]
 fn hostile_documents_are_refused_with_a_reason() {
     for (json, part) in [
         ("", "EOF while parsing"),
         ("[]", "assignment JSON: invalid length 0"),
-        (r#"{"assignments": {}}"#, "missing field `format`"),
+        (r#"{"assignments": {}}"#, "{worker: [partition, ...]}"),
         (
             r#"{"format": 2, "assignments": {}}"#,
             "format '2': this release reads format 1",
@@ -155,11 +184,15 @@ fn hostile_documents_are_refused_with_a_reason() {
         ),
         (
             r#"{"format": 1, "assignments": {"a": ["p"], "b": ["p"]}}"#,
-            "'p': is given twice",
+            "'p': is given twice, to 'a' and to 'b'",
         ),
         (
             r#"{"format": 1, "assignments": {"a": ["p", "p"]}}"#,
-            "'p': is given twice",
+            "'p': is given twice to 'a'",
+        ),
+        (
+            r#"{"format": 1, "options": {"bend": 1}, "assignments": {}}"#,
+            "unknown field `bend`",
         ),
         (
             r#"{"format": 1, "assignments": {"": []}}"#,

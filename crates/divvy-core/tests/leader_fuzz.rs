@@ -124,6 +124,7 @@ impl Bench {
             settings,
             instance: "me".into(),
             strategy: Arc::new(Balanced::new()),
+            previous: None,
             description: SelfDescription {
                 health: Health::Healthy,
                 weight: 1.0,

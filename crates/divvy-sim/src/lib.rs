@@ -65,3 +65,8 @@ pub use time::TrueTime;
 pub use totals::Totals;
 pub use trial::{Failure, Outcome, Trial};
 pub use world::{Observation, Observed, Tally, World};
+
+/// The README's program is compiled and run as a test of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -68,18 +68,18 @@ impl PostgresServer {
         server
     }
 
+    /// Where it is, as `psql` and other clients take it.
+    pub fn url(&self) -> String {
+        let socket = self.directory.path().display();
+        format!("postgresql:///postgres?host={socket}&user=divvy")
+    }
+
     /// What `psql` prints for a script, the number of rows of every statement among it; or what it
     /// says of the first statement that fails.
     pub fn run(&self, script: &str) -> Result<String, String> {
         let mut psql = Command::new(debian("psql"))
-            .args([
-                "--no-psqlrc",
-                "--no-align",
-                "--tuples-only",
-                "--username=divvy",
-            ])
-            .args(["--set=ON_ERROR_STOP=1", "--dbname=postgres", "--host"])
-            .arg(self.directory.path())
+            .args(["--no-psqlrc", "--no-align", "--tuples-only"])
+            .args(["--set=ON_ERROR_STOP=1", "--dbname", &self.url()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -56,7 +56,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         fenced_write(&bucket, &key, new, b"new").await?
     );
     println!(
-        "it writes again: {}",
+        "it writes again:      {}",
         fenced_write(&bucket, &key, new, b"newer").await?
     );
     println!(
@@ -65,7 +65,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let found = bucket.get(&key).await?.expect("it was written");
     println!(
-        "the value is {}",
+        "what is there:        {}",
         String::from_utf8_lossy(&found.value[8..])
     );
     // This one was made up: a real order stays, and with it the token.

@@ -7,7 +7,7 @@
 //! divvy needs no Postgres client, so this prints what any client executes.
 //!
 //! ```console
-//! $ cargo run -p divvy --example fence_postgres | psql
+//! $ cargo run -p divvy --example fence_postgres | psql --echo-all
 //! ```
 
 use divvy::store::Token;
@@ -36,9 +36,13 @@ fn main() {
     println!("PREPARE change (bigint, text, bigint) AS {UPDATE}");
     // Grants give these: `grant.run(async |token| client.execute(WRITE, …).await)`.
     let (old, new) = (token(1 << 60), token((1 << 60) + 1));
+    println!("\n-- The new owner writes, and writes again: one row each.");
     println!("EXECUTE write ({}, 'a', 10);", new.get());
     println!("EXECUTE change ({}, 'a', 20);", new.get());
+    println!("\n-- The old owner wakes up and writes: no row, for its token is lower.");
     println!("EXECUTE change ({}, 'a', 99);", old.get());
+    println!("EXECUTE write ({}, 'a', 99);", old.get());
+    println!("\n-- What the new owner wrote is still there.");
     println!("SELECT * FROM balance;");
 }
 

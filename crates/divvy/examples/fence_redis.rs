@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         fenced_write(&mut connection, &key, new, "new").await?
     );
     println!(
-        "it writes again: {}",
+        "it writes again:      {}",
         fenced_write(&mut connection, &key, new, "newer").await?
     );
     println!(
@@ -61,7 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .arg("value")
         .query_async(&mut connection)
         .await?;
-    println!("the value is {value}");
+    println!("what is there:        {value}");
     let _gone: u32 = redis::cmd("DEL")
         .arg(&key)
         .query_async(&mut connection)

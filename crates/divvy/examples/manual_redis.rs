@@ -1,14 +1,21 @@
-//! A transport of your own: a Redis stream for each partition, read through a
-//! consumer group. The group keeps the position and what was not acknowledged,
-//! so the next owner goes on where the last one ended.
+//! A transport of your own: a Redis stream for each partition, read through a consumer group.
+//!
+//! The group keeps the position and what was not acknowledged, so the next
+//! owner goes on where the last one ended. Without a name, two workers do the
+//! jobs of eight streams, one leaves, and the program ends. With a name it is
+//! one worker, until Ctrl-C.
 //!
 //! ```console
+//! $ cargo run --release -p divvy --features redis --example manual_redis -- redis://localhost:6379
 //! $ cargo run --release -p divvy --features redis --example manual_redis -- redis://localhost:6379 a
 //! $ redis-cli XADD jobs:mail:3 '*' text hello
 //! ```
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::error::Error;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use divvy::Partition;
@@ -18,6 +25,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+const STREAMS: u32 = 8;
 const GROUP: &str = "workers";
 /// The same for all workers: what one left unacknowledged is its successor's.
 const CONSUMER: &str = "owner";
@@ -31,8 +39,21 @@ type Entries = Option<Vec<(String, Vec<(String, Vec<String>)>)>>;
 type Running = (watch::Sender<bool>, JoinHandle<()>);
 
 struct Jobs {
+    name: String,
     client: redis::Client,
     running: Mutex<BTreeMap<String, Running>>,
+    done: Arc<AtomicU32>,
+}
+
+impl Jobs {
+    fn new(name: &str, client: &redis::Client, done: &Arc<AtomicU32>) -> Self {
+        Self {
+            name: name.to_owned(),
+            client: client.clone(),
+            running: Mutex::default(),
+            done: Arc::clone(done),
+        }
+    }
 }
 
 #[async_trait]
@@ -54,8 +75,15 @@ impl Hooks for Jobs {
             _ => {}
         }
         let (stop, stopped) = watch::channel(false);
+        let (name, done) = (self.name.clone(), Arc::clone(&self.done));
         let task = tokio::spawn(async move {
-            if let Err(error) = work(connection, &stream, &grant, stopped).await {
+            let (stream, token) = (stream.as_str(), grant.token().get());
+            let work = |fields: &[String]| {
+                let job = fields.join(" ");
+                println!("{name} does {stream} under token {token}: {job}");
+                done.fetch_add(1, Ordering::Relaxed);
+            };
+            if let Err(error) = follow(connection, stream, &grant, stopped, work).await {
                 eprintln!("{stream}: {error}");
             }
         });
@@ -79,11 +107,12 @@ impl Hooks for Jobs {
 }
 
 /// Works on entries one after another, until asked to end or the grant is over.
-async fn work(
+async fn follow(
     mut connection: MultiplexedConnection,
     stream: &str,
     grant: &Grant,
     stopped: watch::Receiver<bool>,
+    work: impl Fn(&[String]),
 ) -> redis::RedisResult<()> {
     // First what was given out and not acknowledged, then what is new.
     let mut from = "0";
@@ -110,7 +139,7 @@ async fn work(
             from = ">";
         }
         for (id, fields) in entries {
-            println!("{stream} under token {}: {fields:?}", grant.token().get());
+            work(&fields);
             let _count: u32 = redis::cmd("XACK")
                 .arg(stream)
                 .arg(GROUP)
@@ -122,29 +151,74 @@ async fn work(
     Ok(())
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let address = arguments.next();
-    let address = address.as_deref().unwrap_or("redis://localhost:6379");
+/// Starts a worker.
+async fn start(address: &str, jobs: Jobs) -> Result<Manager, Box<dyn Error>> {
     let url: StoreUrl = address.parse()?;
-    let hooks = Jobs {
-        client: redis::Client::open(address)?,
-        running: Mutex::default(),
-    };
     let reach = StoreSettings {
         cluster: "jobs".to_owned(),
         ..StoreSettings::default()
     };
-    let manager = Manager::builder((url, reach), StaticSource::shards(["mail"], 8)?)
+    let manager = Manager::builder((url, reach), StaticSource::shards(["mail"], STREAMS)?)
         .settings(Settings {
-            instance: arguments.next(),
+            instance: Some(jobs.name.clone()),
             ..Settings::fast()
         })
-        .hooks(hooks)
-        .start()
-        .await?;
-    tokio::signal::ctrl_c().await?;
-    manager.stop(Shutdown::Leave).await?;
+        .hooks(jobs)
+        .start();
+    Ok(manager.await?)
+}
+
+/// Two workers, of which one leaves, and jobs meanwhile.
+async fn demonstrate(address: &str) -> Result<(), Box<dyn Error>> {
+    let client = redis::Client::open(address)?;
+    let mut connection = client.get_multiplexed_async_connection().await?;
+    let done = Arc::new(AtomicU32::new(0));
+    let first = start(address, Jobs::new("a", &client, &done)).await?;
+    let second = start(address, Jobs::new("b", &client, &done)).await?;
+    let share = |worker: &Manager| worker.current_assignment().partitions.len();
+    until(|| share(&first) > 0 && share(&second) > 0).await;
+    add(&mut connection, "before").await?;
+    until(|| done.load(Ordering::Relaxed) >= STREAMS).await;
+    println!("\na leaves, and what comes meanwhile waits for the next owner");
+    first.stop(Shutdown::Leave).await?;
+    add(&mut connection, "after").await?;
+    until(|| done.load(Ordering::Relaxed) >= 2 * STREAMS).await;
+    second.stop(Shutdown::Leave).await?;
+    println!("\n{} jobs were done", done.load(Ordering::Relaxed));
     Ok(())
+}
+
+/// A job in every stream.
+async fn add(connection: &mut MultiplexedConnection, text: &str) -> redis::RedisResult<()> {
+    for number in 0..STREAMS {
+        let _id: String = redis::cmd("XADD")
+            .arg(format!("jobs:mail:{number}"))
+            .arg("*")
+            .arg("text")
+            .arg(text)
+            .query_async(connection)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn until(holds: impl Fn() -> bool) {
+    let mut looks = tokio::time::interval(Duration::from_millis(20));
+    while !holds() {
+        looks.tick().await;
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let address = arguments.next();
+    let address = address.as_deref().unwrap_or("redis://localhost:6379");
+    let Some(name) = arguments.next() else {
+        return demonstrate(address).await;
+    };
+    let client = redis::Client::open(address)?;
+    let manager = start(address, Jobs::new(&name, &client, &Arc::default())).await?;
+    tokio::signal::ctrl_c().await?;
+    Ok(manager.stop(Shutdown::Leave).await?)
 }

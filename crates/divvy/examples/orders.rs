@@ -210,7 +210,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
             opened
                 .ensure(&Partitions::shards([("shop", PARTITIONS)])?)
                 .await?;
-            publish(&url, u32::MAX, Duration::from_millis(20)).await
+            let publishing = publish(&url, u32::MAX, Duration::from_millis(20));
+            tokio::select! {
+                published = publishing => published,
+                ended = tokio::signal::ctrl_c() => Ok(ended?),
+            }
         }
         ["work", name] => {
             let (manager, subscriptions) = work(&url, name, &Arc::default()).await?;

@@ -1,5 +1,4 @@
-//! Three workers share twelve partitions, one leaves, and its partitions go to
-//! the others.
+//! Three workers share twelve partitions; one leaves, and the others go on with what it had.
 //!
 //! ```console
 //! $ cargo run --release --example quickstart

@@ -19,6 +19,8 @@
 mod latency;
 mod trial;
 
+use std::time::Duration;
+
 use divvy_core::Invalid;
 use divvy_core::store::{StoreError, StoreErrorKind};
 use serde::Serialize;
@@ -32,6 +34,7 @@ const CLOCKS_APART_MS: u64 = 1000;
 
 /// What was found out about one thing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Finding {
     /// What was looked at.
     pub check: &'static str,
@@ -97,10 +100,24 @@ impl Finding {
             StoreErrorKind::Unavailable | StoreErrorKind::Unknown => {
                 "see that the server runs at this address, and that nothing on the way refuses it"
             }
+            StoreErrorKind::Unfit if wants_login(error) => {
+                "give --user and --password-file, or DIVVY_STORE=redis://USER:PASSWORD@HOST:PORT"
+            }
             StoreErrorKind::Unfit => "mend what it names; docs/operating.md has the templates",
-            StoreErrorKind::Invalid => "give another value",
+            _ => "give another value",
         };
         Self::bad(check, error.to_string(), advice)
+    }
+}
+
+/// Whether nothing is wrong but that nobody has logged in.
+fn wants_login(error: &StoreError) -> bool {
+    #[cfg(feature = "redis")]
+    return error.to_string().contains(crate::store::redis::NO_LOGIN);
+    #[cfg(not(feature = "redis"))]
+    {
+        let _unused = error;
+        false
     }
 }
 
@@ -112,6 +129,16 @@ pub async fn examine(
     url: &StoreUrl,
     settings: &StoreSettings,
     modes: &[Mode],
+) -> Result<Vec<Finding>, Invalid> {
+    examine_for(url, settings, modes, None).await
+}
+
+/// The same, for members whose leases are as long as this.
+pub async fn examine_for(
+    url: &StoreUrl,
+    settings: &StoreSettings,
+    modes: &[Mode],
+    lease: Option<Duration>,
 ) -> Result<Vec<Finding>, Invalid> {
     settings.check()?;
     if url.kind() == StoreKind::Memory {
@@ -142,10 +169,10 @@ pub async fn examine(
     };
     let wanted = if modes.is_empty() { all } else { modes };
     if wanted.contains(&Mode::Leader) {
-        findings.extend(trial::of_records(url, settings).await);
+        findings.extend(trial::of_records(url, settings, lease).await);
     }
     if wanted.contains(&Mode::Lease) {
-        findings.extend(trial::of_leases(url, settings).await);
+        findings.extend(trial::of_leases(url, settings, lease).await);
     }
     Ok(findings)
 }

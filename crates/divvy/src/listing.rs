@@ -1,15 +1,28 @@
-//! Lists of workers and partitions in files: CSV with a header, JSON or YAML,
-//! read entry by entry and refused at the first that breaks a rule.
+//! Lists of partitions in files: CSV with a header, JSON or YAML, read entry by
+//! entry and refused at the first that breaks a rule.
+
+// What is hidden from the documentation is for divvy's command line, which reads
+// lists of workers the same way; it may change with every release.
 
 mod csv;
 mod json;
 mod list;
+mod near;
+mod number;
+mod owners;
 mod row;
 mod yaml;
 
-pub use row::{Field, Row};
+#[doc(hidden)]
+pub use near::nearest;
+pub use owners::owners;
+#[doc(hidden)]
+pub use owners::owners_noting;
+#[doc(hidden)]
+pub use row::{Field, Place, Row};
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -43,6 +56,7 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 /// What a file lists.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     /// What entries are, such as `workers`.
@@ -71,19 +85,45 @@ impl Form {
     pub fn of(path: &Path) -> Option<Self> {
         let ending = path.extension().unwrap_or_default();
         match ending.to_ascii_lowercase().to_str() {
-            Some("csv") => Some(Self::Csv),
+            Some("csv" | "tsv") => Some(Self::Csv),
             Some("json") => Some(Self::Json),
             Some("yaml" | "yml") => Some(Self::Yaml),
             _ => None,
         }
     }
+
+    /// The form that a text without a name has by its beginning.
+    pub fn of_text(text: &str) -> Self {
+        let text = text.trim_start();
+        if text.starts_with(['[', '{']) {
+            Self::Json
+        } else if text.starts_with("- ") {
+            Self::Yaml
+        } else {
+            Self::Csv
+        }
+    }
 }
 
 /// Makes a `T` of each entry, of which no more are held than there may be.
-pub fn collect<T>(
+/// Columns of a CSV file that are not known are left out, which is told in
+/// `notes`.
+#[doc(hidden)]
+pub fn collect_noting<T>(
     form: Form,
     text: &str,
     shape: &Shape,
+    notes: &mut Vec<String>,
+    make: impl FnMut(&Row<'_>) -> Result<T, String>,
+) -> Result<Vec<T>, Fault> {
+    collected(form, text, shape, Some(notes), make)
+}
+
+fn collected<T>(
+    form: Form,
+    text: &str,
+    shape: &Shape,
+    notes: Option<&mut Vec<String>>,
     mut make: impl FnMut(&Row<'_>) -> Result<T, String>,
 ) -> Result<Vec<T>, Fault> {
     let mut made = Vec::new();
@@ -96,14 +136,47 @@ pub fn collect<T>(
         Ok(())
     };
     match form {
-        Form::Csv => csv::read(text, shape.fields, &mut keep),
+        Form::Csv => csv::read(text, shape.fields, notes, &mut keep),
         Form::Json => json::read(text, shape.fields, &mut keep),
         Form::Yaml => yaml::read(text, shape.fields, &mut keep),
     }?;
     Ok(made)
 }
 
+/// Names the first entry that is given twice, where there is one, with both
+/// places. `told` is what else there is to say of an entry.
+///
+/// For lists that were refused as a whole: it keeps every name, which reading
+/// does not.
+#[doc(hidden)]
+pub fn refuse_repeated(
+    form: Form,
+    text: &str,
+    shape: &Shape,
+    field: &'static str,
+    told: impl Fn(&Row<'_>) -> String,
+) -> Result<(), Fault> {
+    let mut seen: BTreeMap<String, String> = BTreeMap::new();
+    let check = |row: &Row<'_>| {
+        let name = row.required(0)?;
+        let (place, told) = (row.place(), told(row));
+        match seen.insert(name.to_owned(), format!("{place}{told}")) {
+            None => Ok(()),
+            Some(first) => {
+                let here = match told.is_empty() {
+                    true => told,
+                    false => format!(", here{told}"),
+                };
+                let rule = format!("is given twice, first in {first}{here}");
+                Err(Invalid::new(field, name, rule).to_string())
+            }
+        }
+    };
+    collected(form, text, shape, Some(&mut Vec::new()), check).map(|_| ())
+}
+
 /// Bytes as text, without a byte order mark.
+#[doc(hidden)]
 pub fn text_of(bytes: Vec<u8>) -> Result<String, Fault> {
     let mut text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -120,11 +193,15 @@ pub fn text_of(bytes: Vec<u8>) -> Result<String, Fault> {
 }
 
 /// A list of partitions: `key` and, where it has one, `weight`.
+#[doc(hidden)]
 pub const PARTITIONS: Shape = Shape {
     noun: "partitions",
     count: "partition count",
     count_max: PARTITIONS_MAX,
-    fields: &[Field::of_name("key"), Field::of_value("weight")],
+    fields: &[
+        Field::of_name("key").or(&["partition", "name"]),
+        Field::of_value("weight"),
+    ],
 };
 
 /// Reads a list of partitions.
@@ -137,17 +214,41 @@ pub const PARTITIONS: Shape = Shape {
 /// # Ok::<(), divvy::listing::Fault>(())
 /// ```
 pub fn partitions(form: Form, text: &str) -> Result<Partitions, Fault> {
-    let listed = collect(form, text, &PARTITIONS, partition_of_row)?;
-    Partitions::new(listed).map_err(|error| Fault {
-        place: None,
-        reason: error.to_string(),
+    partitions_of(form, text, None)
+}
+
+/// The same where columns of a CSV file that are not known are left out, which
+/// is told in `notes`.
+#[doc(hidden)]
+pub fn partitions_noting(
+    form: Form,
+    text: &str,
+    notes: &mut Vec<String>,
+) -> Result<Partitions, Fault> {
+    partitions_of(form, text, Some(notes))
+}
+
+fn partitions_of(
+    form: Form,
+    text: &str,
+    notes: Option<&mut Vec<String>>,
+) -> Result<Partitions, Fault> {
+    let listed = collected(form, text, &PARTITIONS, notes, |row| weighted(row, 1))?;
+    Partitions::new(listed).map_err(|error| {
+        let repeated = refuse_repeated(form, text, &PARTITIONS, "partition", |_| String::new());
+        repeated.err().unwrap_or_else(|| Fault {
+            place: None,
+            reason: error.to_string(),
+        })
     })
 }
 
-fn partition_of_row(row: &Row<'_>) -> Result<Partition, String> {
+/// The partition of a row that begins with its key, and its weight, which may
+/// stand in this field.
+fn weighted(row: &Row<'_>, weight: usize) -> Result<Partition, String> {
     let told = |error: Error| error.to_string();
     let partition: Partition = row.required(0)?.parse().map_err(told)?;
-    match row.parsed::<i64>(1, "must be a whole number in 0..=9223372036854775807")? {
+    match row.whole(weight)? {
         Some(weight) => partition.with_weight(weight).map_err(told),
         None => Ok(partition),
     }
@@ -161,6 +262,7 @@ fn excerpt(text: &str) -> Cow<'_, str> {
 /// `text` with at most so many characters: where there are more, some in the
 /// middle are left out. Messages begin with what they are about and end with
 /// the rule.
+#[doc(hidden)]
 pub fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
     let tail = chars_max / 3;
     let head = chars_max.saturating_sub(tail + 1);
@@ -181,6 +283,7 @@ pub fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
     };
     Cow::Owned(format!("{}…{}", &text[..start], &text[end..]))
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,7 +298,7 @@ mod tests {
     /// How many entries were made into something, and what came of it.
     fn collected(form: Form, text: &str) -> (usize, Result<usize, String>) {
         let mut made = 0;
-        let all = collect(form, text, &SHAPE, |row| {
+        let all = super::collected(form, text, &SHAPE, None, |row| {
             made += 1;
             row.required(0).map(str::to_owned)
         });
@@ -259,5 +362,89 @@ mod tests {
             assert_eq!(made, 0, "{text}");
             assert!(told.contains(expected), "{text}: {told}");
         }
+    }
+
+    #[test]
+    fn the_second_of_two_equal_names_says_where_the_first_is() {
+        for (form, text, expected) in [
+            (
+                Form::Csv,
+                "key,weight\nx,1\n\nx,2\n",
+                "line 4: partition 'x': is given twice, first in line 2",
+            ),
+            (
+                Form::Json,
+                r#"["x", "y", "x"]"#,
+                "entry 3: partition 'x': is given twice, first in entry 1",
+            ),
+        ] {
+            let told = partitions(form, text).expect_err(text).to_string();
+            assert_eq!(told, expected);
+        }
+    }
+
+    #[test]
+    fn a_header_may_call_columns_as_others_do() {
+        let plain = partitions(Form::Csv, "key,weight\nx,5\n").unwrap();
+        for text in [
+            "partition,weight\nx,5\n",
+            "Name;Weight\nx;5.0\n",
+            "key\tweight\nx\t5\n",
+        ] {
+            assert_eq!(partitions(Form::Csv, text).unwrap(), plain, "{text}");
+        }
+        // A name of its own counts before what others call it.
+        let mut notes = Vec::new();
+        let text = "name,key,wieght\nfirst,x,5\n";
+        let read = partitions_noting(Form::Csv, text, &mut notes).unwrap();
+        assert_eq!(read.as_slice()[0].as_str(), "x");
+        assert_eq!(
+            notes,
+            ["unknown columns left out: 'name', 'wieght' (did you mean weight?)"]
+        );
+    }
+
+    #[test]
+    fn columns_that_are_not_known_are_refused_unless_they_are_noted() {
+        let text = "key,region\nx,eu\n";
+        let told = partitions(Form::Csv, text).expect_err(text).to_string();
+        assert_eq!(
+            told,
+            "line 1: column 'region': is unknown, known are key, weight"
+        );
+        let many = "key,a,b,c,d,e,f,g\nx\n";
+        let mut notes = Vec::new();
+        partitions_noting(Form::Csv, many, &mut notes).unwrap();
+        assert!(notes[0].ends_with("'e' and 2 more"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_file_without_a_header_is_told_what_it_lacks() {
+        let told = partitions(Form::Csv, "orders:0,5\norders:1,7\n");
+        let told = told.expect_err("no header").to_string();
+        assert_eq!(
+            told,
+            "line 1: the header has no column 'key': does the file have a header? the first line \
+             must be key,weight"
+        );
+    }
+
+    #[test]
+    fn a_point_between_thousands_is_not_guessed_at() {
+        for text in ["key;weight\nx;1.000\n", "key,weight\nx,1.000\n"] {
+            let told = partitions(Form::Csv, text).expect_err(text).to_string();
+            assert!(told.contains("could be 1 or 1000"), "{told}");
+        }
+        let decimal = |text: &str| {
+            let read = super::collected(Form::Csv, text, &SHAPE, None, |row| row.decimal(1));
+            read.map_err(|fault| fault.to_string())
+        };
+        let told = decimal("id;weight\na;1.000\n").expect_err("two readings");
+        assert_eq!(
+            told,
+            "line 2: weight '1.000': could be 1 or 1000: write it as one of them"
+        );
+        assert_eq!(decimal("id,weight\na,1.000\n"), Ok(vec![Some(1.0)]));
+        assert_eq!(decimal("id;weight\na;1.5\n"), Ok(vec![Some(1.5)]));
     }
 }

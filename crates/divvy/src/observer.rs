@@ -18,6 +18,7 @@
 //! # }).unwrap();
 //! ```
 
+mod keeping;
 mod leader;
 mod lease;
 mod mode;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::leader::SessionId;
-use divvy_core::store::StoreError;
+use divvy_core::store::{GivingUp, StoreError};
 use divvy_core::{Considered, Control, Moment, MoveEntry};
 use tokio::time::Instant;
 
@@ -149,6 +150,15 @@ impl Observer {
         match &self.side {
             Side::Leader(_) => Ok(Vec::new()),
             Side::Lease(store) => lease::ranking(&**store, partition).await,
+        }
+    }
+
+    /// How a live worker gives up what another should have, in lease mode, if it
+    /// says so.
+    pub async fn gives_up(&self, worker: &str) -> Result<Option<GivingUp>, StoreError> {
+        match &self.side {
+            Side::Leader(_) => Ok(None),
+            Side::Lease(store) => lease::gives_up(&**store, worker).await,
         }
     }
 

@@ -3,8 +3,9 @@
 //! There are two contracts, as small as the two modes need. [`KeyValue`] is a
 //! key-value store with compare-and-set, for leader mode: no expiry, no fresh
 //! reads, no order between keys. [`Leases`] is a store of leases that expire by
-//! themselves, for lease mode. The words that they use, and the same semantics
-//! as pure values, are re-exported here from the core.
+//! themselves, for lease mode. The same semantics as pure values, which every
+//! store has to agree with, are `KeyValueTable` and `LeaseTable` of
+//! `divvy_core::store`.
 //!
 //! | store | address | serves | [`KeyValue`] | [`Leases`] | feature |
 //! | --- | --- | --- | --- | --- | --- |
@@ -53,7 +54,13 @@ pub mod redis;
 
 pub use bounds::{BATCH_MAX, LIST_MAX, TTL_MAX, TTL_MIN, VALUE_BYTES_MAX};
 pub use connection::{Connection, ConnectionReport};
-pub use divvy_core::store::*;
+pub use divvy_core::store::{
+    Acquired, CHUNK_BYTES_MAX, CHUNKS_MAX, Change, ChunkManifest, Claim, Entry, Expected, GivingUp,
+    GroupDocument, Holder, Incarnation, KEY_BYTES_MAX, KEY_PARTS_MAX, Key, LEASE_NAME_BYTES_MAX,
+    LeaseKey, LeaseName, LeaseNotice, MOVE_LINES_MAX, MOVES_PER_CALL_MAX, Member, Nonce, Outcome,
+    Prefix, Revision, SessionStart, StoreError, StoreErrorKind, Tenure, Token, WorkerId,
+    WorkerInfo, check_moves, decode_part, encode_part, with_moves,
+};
 pub use erase::{erase_key_value, erase_leases};
 pub use memory::{MemoryKeyValue, MemoryLeases};
 pub use notices::{LeaseNotices, NoticeBoard};
@@ -127,7 +134,7 @@ pub trait KeyValue: Store {
 
 /// A store of leases that expire by themselves, bound to one cluster's
 /// workers. Leases, cooldown marks and groups are shared by all clusters of a
-/// store, as in the layout of spec/004's keys.
+/// store.
 ///
 /// Lists are answered in their order; at most [`BATCH_MAX`] at a time. Times
 /// to live are in [`TTL_MIN`]..=[`TTL_MAX`].

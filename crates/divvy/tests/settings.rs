@@ -232,7 +232,7 @@ fn what_cannot_be_read_is_named_by_its_field_in_both_languages() {
         ),
         (
             r#"{"worker_id_max": "many"}"#,
-            "settings: field 'worker_id_max': invalid type: string \"many\", expected u32",
+            "settings: field 'worker_id_max': must be a whole number from 0 on, and not 'many'",
         ),
         (
             r#"["fast", "pod-1"]"#,

@@ -131,6 +131,29 @@ fn the_docs_folder_holds_only_the_guides_and_their_images() {
 }
 
 #[test]
+fn the_readme_names_the_dependencies_that_the_examples_are_built_with() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let (readme, manifest) = (read("README.md"), read("Cargo.toml"));
+    let (_, shown) = readme.split_once("```toml\n").unwrap();
+    let (shown, _) = shown.split_once("```").unwrap();
+    let version = |text: &str, name: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} = ")));
+        let mut parts = line.unwrap().split('"').skip(1).step_by(2);
+        let is_version = |part: &&str| part.starts_with(|c: char| c.is_ascii_digit());
+        parts.find(is_version).unwrap().to_owned()
+    };
+    for name in ["async-trait", "tokio"] {
+        let (told, used) = (version(shown, name), version(&manifest, name));
+        assert!(used.starts_with(&told), "{name} {told}, and {used} is used");
+    }
+    let minimum = format!("Rust {} or later", version(&manifest, "rust-version"));
+    assert!(readme.contains(&minimum), "{minimum}");
+    assert!(root().join("crates/divvy/Cargo.toml").exists());
+}
+
+#[test]
 fn the_readme_shows_the_quickstart_as_it_is() {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
     let example = read("crates/divvy/examples/quickstart.rs");

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Assignment, Balance, Move, Moves};
 use crate::error::{Error, Invalid};
 use crate::partition::{PARTITION_WEIGHT_DEFAULT, Partition, Partitions};
+use crate::strategy::{StrategyOptions, StrategySettings};
 use crate::worker::{Health, WORKER_WEIGHT_DEFAULT, Worker, Workers};
 
 /// Version of the JSON form. A reader refuses any other.
@@ -19,8 +20,8 @@ pub const ASSIGNMENT_FORMAT: u32 = 1;
 
 /// The JSON form of an [`Assignment`].
 ///
-/// Reading needs `format` and `assignments`; a worker that `workers` does not
-/// describe has weight 1. What can be derived (counts, loads, balance, moves)
+/// Reading needs `format` and `assignments`, or no more than a map from workers
+/// to their partitions; a worker that `workers` does not describe has weight 1. What can be derived (counts, loads, balance, moves)
 /// is written for people and not used when read.
 ///
 /// ```
@@ -31,6 +32,10 @@ pub const ASSIGNMENT_FORMAT: u32 = 1;
 /// )?;
 /// let assignment: Assignment = document.assignment()?;
 /// assert_eq!(assignment.owner_of("default:0").unwrap().id(), "a");
+///
+/// // What another system tells is enough.
+/// let told = AssignmentDocument::from_json(r#"{"a": ["default:0"], "b": []}"#)?;
+/// assert_eq!(told.assignment()?, assignment);
 /// # Ok::<(), divvy_core::Error>(())
 /// ```
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,6 +45,9 @@ pub struct AssignmentDocument {
     format: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strategy: Option<String>,
+    /// What the strategy was given beyond its name.
+    #[serde(default, skip_serializing_if = "StrategyOptions::is_default")]
+    options: StrategyOptions,
     #[serde(default, deserialize_with = "bounded::workers")]
     workers: Vec<WorkerLoad>,
     #[serde(
@@ -127,6 +135,7 @@ impl AssignmentDocument {
         Self {
             format: None,
             strategy: None,
+            options: StrategyOptions::default(),
             workers: WorkerLoad::of(assignment),
             balance: None,
             default_weight: assignment.partitions().default_weight(),
@@ -136,6 +145,15 @@ impl AssignmentDocument {
                 .map(|p| (p.as_str().to_owned(), p.weight()))
                 .collect(),
             assignments,
+        }
+    }
+
+    /// The same with the options that the strategy was given, of which those
+    /// that are not the default ones are kept.
+    pub fn with_options(self, settings: &StrategySettings) -> Self {
+        Self {
+            options: StrategyOptions::of(settings),
+            ..self
         }
     }
 
@@ -154,19 +172,42 @@ impl AssignmentDocument {
         let read = |error: serde_json::Error| Error::document("assignment JSON", error);
         // The version first: another format may have any other shape.
         let envelope: Envelope = serde_json::from_str(json).map_err(read)?;
-        if envelope.format != ASSIGNMENT_FORMAT {
+        let Some(format) = envelope.format.filter(|format| !format.is_array()) else {
+            return Self::from_map(json);
+        };
+        if format != ASSIGNMENT_FORMAT {
             let rule = format!("this release reads format {ASSIGNMENT_FORMAT}");
-            return Err(Invalid::new("assignment format", envelope.format, rule).into());
+            return Err(Invalid::new("assignment format", format, rule).into());
         }
         if envelope.after.is_some() {
             let plan: Plan = serde_json::from_str(json).map_err(read)?;
-            let strategy = plan.strategy;
+            let (strategy, options) = (plan.strategy, plan.options);
             return Ok(Self {
                 strategy,
+                options,
                 ..plan.after.into()
             });
         }
         serde_json::from_str(json).map_err(read)
+    }
+
+    /// What other systems tell of themselves: workers and their partitions.
+    fn from_map(json: &str) -> Result<Self, Error> {
+        const FORM: &str = "assignment JSON without `format`, as {worker: [partition, ...]}";
+        let read = |error| Error::document(FORM, error);
+        let Owned(assignments) = serde_json::from_str(json).map_err(read)?;
+        Ok(Self {
+            format: None,
+            strategy: None,
+            options: StrategyOptions::default(),
+            workers: Vec::new(),
+            balance: None,
+            default_weight: unit_weight(),
+            moves: None,
+            affinity: None,
+            partition_weights: BTreeMap::new(),
+            assignments,
+        })
     }
 
     /// Writes the JSON form.
@@ -178,6 +219,11 @@ impl AssignmentDocument {
     /// The strategy that made it, where that is known.
     pub fn strategy(&self) -> Option<&str> {
         self.strategy.as_deref()
+    }
+
+    /// The options that the strategy was given.
+    pub fn options(&self) -> &StrategyOptions {
+        &self.options
     }
 
     /// The workers with their counts and loads, as written.
@@ -216,6 +262,16 @@ impl AssignmentDocument {
             }
         }
         owned.sort_unstable();
+        if let Some([(name, first), (_, second)]) =
+            owned.array_windows().find(|[one, other]| one.0 == other.0)
+        {
+            let id = |owner: &u32| workers.as_slice()[*owner as usize].id();
+            let rule = match (id(first), id(second)) {
+                (one, other) if one == other => format!("is given twice to '{one}'"),
+                (one, other) => format!("is given twice, to '{one}' and to '{other}'"),
+            };
+            return Err(Invalid::new("partition", name, rule).into());
+        }
         let (partitions, owners): (Vec<_>, Vec<_>) = owned.into_iter().unzip();
         let partitions = Partitions::new(partitions)?.with_default_weight(self.default_weight)?;
         let stray = |name: &&String| partitions.index_of(name).is_none();
@@ -247,14 +303,20 @@ impl WorkerLoad {
 /// What tells one document from another.
 #[derive(Deserialize)]
 struct Envelope {
-    format: u32,
+    format: Option<serde_json::Value>,
     after: Option<de::IgnoredAny>,
 }
+
+/// A map from workers to their partitions, and nothing else.
+#[derive(Deserialize)]
+struct Owned(#[serde(deserialize_with = "bounded::assignments")] BTreeMap<String, Vec<String>>);
 
 /// Of a plan, the assignment that it ends in.
 #[derive(Deserialize)]
 struct Plan {
     strategy: Option<String>,
+    #[serde(default)]
+    options: StrategyOptions,
     after: After,
 }
 
@@ -275,6 +337,7 @@ impl From<After> for AssignmentDocument {
         Self {
             format: Some(ASSIGNMENT_FORMAT),
             strategy: None,
+            options: StrategyOptions::default(),
             workers: after.workers,
             balance: None,
             default_weight: after.default_weight,

@@ -21,6 +21,18 @@ pub struct Move {
 /// What changes between two assignments, in the order of the partitions.
 ///
 /// Partitions and workers are matched by name, so both sets may have changed.
+///
+/// ```
+/// use divvy_core::{Partitions, RoundRobin, Strategy, Workers};
+///
+/// let partitions = Partitions::shards([("orders", 4)])?;
+/// let before = RoundRobin.assign(&Workers::of(["a", "b"])?, &partitions, None)?;
+/// let after = RoundRobin.assign(&Workers::of(["a", "b", "c"])?, &partitions, None)?;
+/// let moves = after.moves_from(&before);
+/// let first = moves.iter().next().expect("round robin moves most partitions");
+/// assert_eq!((first.from.as_deref(), first.to.as_deref()), (Some("a"), Some("c")));
+/// # Ok::<(), divvy_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moves {
     changes: Vec<Move>,

@@ -23,6 +23,7 @@ mod election;
 mod fencing;
 mod garbage;
 mod hooks;
+mod inheritance;
 mod leading;
 mod lease;
 mod observation;
@@ -54,6 +55,7 @@ use super::event::{Clock, Event, SelfDescription};
 use super::record::{Holding, Lifecycle, SessionId, Shutdown, State, Version};
 use super::retries::Retries;
 use super::settings::LeaderSettings;
+use crate::assignment::Assignment;
 use crate::error::Invalid;
 use crate::moment::Moment;
 use crate::operations::Operations;
@@ -97,6 +99,9 @@ pub struct MemberSetup {
     pub instance: Box<str>,
     /// Who places partitions when this member leads.
     pub strategy: Arc<dyn Strategy>,
+    /// Who had which partition before this cluster began, by instances or
+    /// stable ids: the first placement leaves everything with them.
+    pub previous: Option<Arc<Assignment>>,
     /// What this worker says of itself.
     pub description: SelfDescription,
     /// Where session ids, jitter and names of chunks come from: different in
@@ -222,6 +227,7 @@ impl Member {
     }
 
     /// The same with a mistake in it, for what tests the tests.
+    #[cfg(feature = "simulation")]
     #[doc(hidden)]
     pub fn planted(setup: MemberSetup, clock: Clock, defect: Defect) -> Self {
         Self {

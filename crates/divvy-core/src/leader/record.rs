@@ -42,7 +42,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a member is doing, as spec/002 names it.
+/// What a member is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
     /// Not started.

@@ -14,6 +14,7 @@
 //! to be there still: its token has been voided.
 
 mod backoff;
+mod disagreement;
 mod dispatch;
 mod explanation;
 mod groups;
@@ -53,6 +54,7 @@ use crate::store::{Incarnation, Nonce, WorkerId, WorkerInfo};
 use crate::timers::Timers;
 
 use self::backoff::Backoff;
+use self::disagreement::Disagreements;
 use self::groups::Groups;
 use self::operations::Purpose;
 use self::roster::Roster;
@@ -149,7 +151,12 @@ pub struct Member {
     /// The live workers have been read at least once.
     is_roster_known: bool,
     roster_changed: Moment,
+    /// From when on others are held to the numbers of units that they know.
+    numbers_count_from: Moment,
+    /// It was not among them when they were last read.
+    is_unlisted: bool,
     strangers: Strangers,
+    disagreements: Disagreements,
     units: Units,
     tenures: Tenures,
     backoff: Backoff,
@@ -157,10 +164,12 @@ pub struct Member {
     round: u64,
     /// Nothing is granted before this, by the store's own word.
     quarantine: Option<Moment>,
-    /// When the worker first had its name, and whether it has waited for
+    /// When the worker last got its name, and whether it has waited for
     /// others since.
     joined: Option<Moment>,
     is_window_over: bool,
+    /// Who was there when it lost its name.
+    missed: Vec<Box<str>>,
     /// It was told that leases could not be given back.
     is_unreleased_told: bool,
     /// What was taken for others and given up since the last full reconcile.
@@ -201,7 +210,10 @@ impl Member {
             unlogged: Vec::new(),
             is_roster_known: false,
             roster_changed: now,
+            numbers_count_from: now,
+            is_unlisted: false,
             strangers: Strangers::default(),
+            disagreements: Disagreements::default(),
             units,
             tenures: Tenures::default(),
             backoff: Backoff::default(),
@@ -209,6 +221,7 @@ impl Member {
             quarantine: None,
             joined: None,
             is_window_over: false,
+            missed: Vec::new(),
             is_unreleased_told: false,
             taken_for_others: 0,
             given_up: 0,
@@ -219,6 +232,7 @@ impl Member {
     }
 
     /// The same with a mistake in it, for what tests the tests.
+    #[cfg(feature = "simulation")]
     #[doc(hidden)]
     pub fn planted(setup: MemberSetup, now: Moment, defect: Defect) -> Self {
         Self {
@@ -311,6 +325,7 @@ impl Member {
             partitions: self.groups.sizes(),
             max_partitions: limit(settings.max_partitions),
             max_per_group: limit(settings.max_per_group),
+            gives_up: Some(settings.giving_up()),
         }
     }
 

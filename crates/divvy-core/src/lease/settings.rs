@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::error::Invalid;
 use crate::leader::{CLOCK_DRIFT_PER_MILLE, Overdue};
+use crate::store::GivingUp;
 
 /// Shortest lease: below it, scheduling and the network alone would end it.
 pub const LEASE_TTL_MIN: Duration = Duration::from_millis(300);
@@ -160,17 +161,18 @@ impl LeaseSettings {
                 return Err(Invalid::new(field, format!("{value:?}"), rule));
             }
         }
+        // First: what is not set besides follows it.
+        if self.lease_ttl < LEASE_TTL_MIN {
+            let rule = format!("must be at least {LEASE_TTL_MIN:?}");
+            let value = format!("{:?}", self.lease_ttl);
+            return Err(Invalid::new("lease_ttl", value, rule));
+        }
         let least = Duration::from_millis(10);
         for (field, value) in self.intervals() {
             if value < least {
                 let rule = format!("must be at least {least:?}");
                 return Err(Invalid::new(field, format!("{value:?}"), rule));
             }
-        }
-        if self.lease_ttl < LEASE_TTL_MIN {
-            let rule = format!("must be at least {LEASE_TTL_MIN:?}");
-            let value = format!("{:?}", self.lease_ttl);
-            return Err(Invalid::new("lease_ttl", value, rule));
         }
         let below = [
             (
@@ -241,6 +243,21 @@ impl LeaseSettings {
             ("start_window", self.start_window),
         ];
         self.intervals().into_iter().chain(others)
+    }
+
+    /// How partitions are given up for other workers, as others are told.
+    pub fn giving_up(&self) -> GivingUp {
+        let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        GivingUp {
+            never: !self.shedding,
+            min_runtime_ms: ms(self.min_runtime),
+            cooldown_ms: ms(self.move_cooldown),
+            at_once: match self.gentle_handoff {
+                true => self.releases_per_reconcile,
+                false => 0,
+            },
+            every_ms: ms(self.reconcile_interval),
+        }
     }
 
     /// How long after a renewal was sent the grant is current: the lease by a

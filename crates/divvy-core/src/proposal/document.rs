@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Change, Proposal};
 use crate::assignment::{ASSIGNMENT_FORMAT, Assignment, AssignmentDocument, Balance, WorkerLoad};
 use crate::plan::Certificate;
+use crate::strategy::{StrategyOptions, StrategySettings};
 
 /// The JSON form of a [`Proposal`] and of the assignment that it starts from.
 ///
@@ -14,6 +15,8 @@ use crate::plan::Certificate;
 pub struct PlanDocument {
     format: u32,
     strategy: String,
+    #[serde(skip_serializing_if = "StrategyOptions::is_default")]
+    options: StrategyOptions,
     before: Before,
     after: After,
     /// How many partitions that had an owner get another one.
@@ -58,6 +61,7 @@ impl PlanDocument {
         Self {
             format: ASSIGNMENT_FORMAT,
             strategy: strategy.to_owned(),
+            options: StrategyOptions::default(),
             before: Before {
                 balance: previous.balance(),
                 workers: WorkerLoad::of(previous),
@@ -76,6 +80,15 @@ impl PlanDocument {
             orphans: certificate.orphans,
             certificate: *certificate,
             changes: changes.clone(),
+        }
+    }
+
+    /// The same with the options that the strategy was given, of which those
+    /// that are not the default ones are kept.
+    pub fn with_options(self, settings: &StrategySettings) -> Self {
+        Self {
+            options: StrategyOptions::of(settings),
+            ..self
         }
     }
 

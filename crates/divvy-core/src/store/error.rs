@@ -12,6 +12,7 @@ const MESSAGE_CHARS_MAX: usize = 400;
 /// What to do about a failed operation: the only thing that code should branch
 /// on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum StoreErrorKind {
     /// Nothing happened, and it may work later: retry.
     Unavailable,

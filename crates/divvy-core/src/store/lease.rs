@@ -286,8 +286,8 @@ pub struct WorkerInfo {
     /// The groups that it serves; nothing means all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
-    /// How many partitions each of them has, as this worker knows it: for those
-    /// who look on, nothing is decided by it.
+    /// How many partitions each of them has, as this worker knows it: it is
+    /// given none beyond. What is not named has any number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub partitions: BTreeMap<String, u32>,
     /// How many partitions it owns at most; nothing means any number.
@@ -296,6 +296,27 @@ pub struct WorkerInfo {
     /// How many of one group it owns at most; nothing means any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_per_group: Option<u32>,
+    /// How it gives up what another worker should have: for those who look on,
+    /// nothing is decided by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gives_up: Option<GivingUp>,
+}
+
+/// When a worker gives up what another should have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GivingUp {
+    /// It does not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub never: bool,
+    /// How long a partition runs there before, in milliseconds.
+    pub min_runtime_ms: u64,
+    /// How long a partition stays after it moved, in milliseconds.
+    pub cooldown_ms: u64,
+    /// How many it gives up at a time; 0 is any number.
+    pub at_once: u32,
+    /// How long such a time is, in milliseconds.
+    pub every_ms: u64,
 }
 
 impl Default for WorkerInfo {
@@ -309,6 +330,7 @@ impl Default for WorkerInfo {
             partitions: BTreeMap::new(),
             max_partitions: None,
             max_per_group: None,
+            gives_up: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The reference semantics of a lease store.
 
+#[cfg(feature = "simulation")]
 mod strangers;
 
 use std::collections::BTreeMap;

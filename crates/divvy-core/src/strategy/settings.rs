@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::options::CLUSTER_DEFAULT;
 use super::weighted_consistent_hash::Thresholds;
 use super::{
     Balanced, ConsistentHash, FilteredRendezvous, Rendezvous, RoundRobin, Scheme, Strategy,
@@ -14,9 +15,6 @@ use super::{
 };
 use crate::error::{Error, Invalid};
 use crate::worker::WORKER_NAME_BYTES_MAX;
-
-/// The cluster of [`SchemeName::Rendezgo`] unless another is chosen.
-const CLUSTER_DEFAULT: &str = "default";
 
 /// The name of a built-in strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -117,6 +117,7 @@ impl Cluster {
             settings: self.settings.clone(),
             instance: instance.into(),
             strategy: Arc::clone(&self.strategy),
+            previous: None,
             description: SelfDescription {
                 health: Health::Healthy,
                 weight: 1.0,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use divvy_core::Considered;
 use divvy_core::lease::{Event, Group, LeaseSettings, Member, Misalignment};
 
-use crate::cluster::{Cluster, ms, settings};
+use crate::cluster::{Cluster, key, ms, settings};
 
 #[test]
 fn what_a_full_worker_cannot_take_goes_to_the_next_in_rank_at_once() {
@@ -172,4 +172,68 @@ fn what_a_group_has_lost_counts_for_its_limit_until_it_has_stopped() {
     cluster.let_go(0);
     cluster.until(ms(6_000), |cluster| cluster.running() == 4);
     assert_eq!(cluster.places[0].most, 4);
+}
+
+#[test]
+fn whoever_knows_of_fewer_units_is_neither_waited_for_nor_given_any_beyond() {
+    let mut cluster = Cluster::new();
+    for (name, units) in [("a", 12), ("b", 12), ("f", 6)] {
+        cluster.start(Cluster::setup(name, &[("orders", units)], settings()));
+    }
+    // Within the window of a start: those beyond have owners who take them at once.
+    cluster.until(ms(2_000), |cluster| cluster.running() == 12);
+    cluster.pass(Duration::from_secs(300));
+    assert!(cluster.starts.values().all(|(count, _)| *count == 1));
+    assert!(cluster.is_settled());
+    let explained = cluster.places[0].member.explain(&key("orders", 9)).unwrap();
+    let f = explained
+        .ranking
+        .iter()
+        .find(|it| it.worker == "f")
+        .unwrap();
+    let why = "serves only the first 6 units of it";
+    assert_eq!(f.rejected.as_deref(), Some(why));
+    for (place, words) in [(0, "12 here, 6 with f"), (2, "6 here, 12 with a")] {
+        let told = cluster.problems(place);
+        let told: Vec<_> = told.iter().filter(|it| it.contains(words)).collect();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("do not agree on how many units \"orders\" has"));
+    }
+}
+
+#[test]
+fn a_workload_that_grows_is_shared_at_once_and_nobody_disagrees() {
+    let mut cluster = Cluster::new();
+    cluster.set_group("orders", r#"{"name": "orders", "units": 8}"#);
+    for name in ["a", "b", "c"] {
+        let mut setup = Cluster::setup(name, &[], settings());
+        setup.dynamic = true;
+        cluster.start(setup);
+    }
+    cluster.until(ms(3_000), |cluster| cluster.running() == 8);
+    cluster.set_group("orders", r#"{"name": "orders", "units": 32}"#);
+    cluster.until(ms(1_500), |cluster| cluster.running() == 32);
+    cluster.pass(Duration::from_secs(300));
+    assert!(cluster.starts.values().all(|(count, _)| *count == 1));
+    assert!(cluster.shares().iter().all(|share| *share > 4));
+    assert!((0..3).all(|place| cluster.problems(place).is_empty()));
+}
+
+#[test]
+fn whoever_hears_first_that_a_workload_grows_leaves_to_the_others_what_is_theirs() {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b", "c"] {
+        cluster.start(Cluster::setup(name, &[("orders", 6)], settings()));
+    }
+    cluster.until(ms(3_000), |cluster| cluster.running() == 6);
+    let groups = vec![Group::new("orders", 30).unwrap()];
+    cluster.hand(0, Event::Regrouped(groups.clone()));
+    // Longer than a store takes to tell, and shorter than a look at everything.
+    cluster.pass(settings().reconcile_interval / 2);
+    cluster.hand(1, Event::Regrouped(groups.clone()));
+    cluster.hand(2, Event::Regrouped(groups));
+    cluster.until(ms(3_000), |cluster| cluster.running() == 30);
+    cluster.pass(Duration::from_secs(300));
+    assert!(cluster.starts.values().all(|(count, _)| *count == 1));
+    assert!(cluster.is_settled());
 }

@@ -1,6 +1,7 @@
 //! Lease mode's machine, step by step in time that is handed in.
 
 mod cluster;
+mod guide;
 mod limits;
 mod movement;
 mod outage;

@@ -59,6 +59,39 @@ fn a_short_outage_interrupts_nothing_and_a_long_one_everything() {
 }
 
 #[test]
+fn after_an_outage_work_goes_on_as_soon_as_the_store_answers_and_where_it_was() {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b", "c"] {
+        cluster.start(Cluster::setup(name, &[("demo", 24)], settings()));
+    }
+    cluster.until(ms(2_000), |cluster| cluster.running() == 24);
+    cluster.pass(ms(5_000));
+    let before = cluster.shares();
+    for _ in 0..5 {
+        cluster.starts.clear();
+        cluster.is_down = true;
+        cluster.pass(ms(36_000));
+        assert_eq!(cluster.running(), 0);
+        cluster.is_down = false;
+        // The pause after many failures may be 30 s long.
+        cluster.until(ms(5_000), |cluster| cluster.running() == 24);
+        cluster.pass(ms(200_000));
+        assert_eq!(cluster.shares(), before);
+        assert!(cluster.starts.values().all(|(count, _)| *count == 1));
+    }
+}
+
+#[test]
+fn whoever_comes_back_alone_waits_for_the_others_only_for_a_while() {
+    let mut cluster = two();
+    cluster.is_down = true;
+    cluster.pass(ms(36_000));
+    cluster.kill(1);
+    cluster.is_down = false;
+    cluster.until(ms(6_000), |cluster| cluster.shares()[0] == 24);
+}
+
+#[test]
 fn a_store_that_forgot_everything_is_filled_again() {
     let mut cluster = two();
     cluster.table = LeaseTable::default();

@@ -134,6 +134,8 @@ fn what_has_stopped_does_not_wait_for_what_does_not_stop() {
     cluster.until(ms(10), |cluster| cluster.places[0].ended.is_some());
 }
 
+// Only a stranger throws a session away.
+#[cfg(feature = "simulation")]
 #[test]
 fn whoever_lost_its_name_ends_although_a_hook_runs_on() {
     let mut cluster = Cluster::new();

@@ -231,7 +231,28 @@ fn moves_are_told_with_their_causes_and_who_was_considered() {
         assert_eq!(entry.from.as_deref(), Some("a"));
         let cause = "a let its lease run out, and this worker is next in rank";
         assert_eq!(entry.cause, cause);
-        let rejected = entry.considered[0].rejected.as_deref();
-        assert!(entry.considered[0].worker != "a" || rejected.is_some());
+        let first = &entry.considered[0];
+        let is_gone = first.rejected.as_deref() == Some("is gone: its lease ran out");
+        assert!(first.worker != "a" || is_gone, "{first:?}");
+    }
+}
+
+#[test]
+fn what_a_live_owner_keeps_is_nobodys_failure_to_take_it() {
+    let mut cluster = Cluster::new();
+    cluster.start(Cluster::setup("a", &[("demo", UNITS)], settings()));
+    cluster.until(ms(2_000), |cluster| cluster.running() == UNITS as usize);
+    cluster.start(Cluster::setup("b", &[("demo", UNITS)], settings()));
+    cluster.pass(ms(3_000));
+    let member = &cluster.places[0].member;
+    let kept: Vec<_> = member.misaligned().map(|it| it.key).collect();
+    assert!(!kept.is_empty());
+    for key in kept {
+        let explained = member.explain(&key).unwrap();
+        assert_eq!(explained.holder.as_deref(), Some("a"));
+        assert_eq!(explained.why, Some(Misalignment::MinRuntime));
+        assert_eq!(explained.desired.as_deref(), Some("b"));
+        let mut ranking = explained.ranking.iter();
+        assert!(ranking.all(|worker| worker.rejected.is_none()));
     }
 }

@@ -1,7 +1,9 @@
 //! Nonces, tokens, ids and descriptions, as they are read back from a store
 //! that others can write to.
 
-use divvy_core::store::{LEASE_NAME_BYTES_MAX, LeaseName, Nonce, Token, WorkerId, WorkerInfo};
+use divvy_core::store::{
+    GivingUp, LEASE_NAME_BYTES_MAX, LeaseName, Nonce, Token, WorkerId, WorkerInfo,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -62,6 +64,7 @@ proptest! {
         partitions in prop::collection::btree_map("[a-zé\\\\\"*]{1,10}", any::<u32>(), 0..5),
         max_partitions: Option<u32>,
         max_per_group: Option<u32>,
+        gives_up: Option<(bool, u64, u64, u32, u64)>,
     ) {
         let info = WorkerInfo {
             weight,
@@ -72,6 +75,9 @@ proptest! {
             partitions,
             max_partitions,
             max_per_group,
+            gives_up: gives_up.map(|(never, min_runtime_ms, cooldown_ms, at_once, every_ms)| {
+                GivingUp { never, min_runtime_ms, cooldown_ms, at_once, every_ms }
+            }),
         };
         let json = info.to_json().unwrap();
         prop_assert_eq!(WorkerInfo::from_json(&json).unwrap(), info);

@@ -276,6 +276,7 @@ impl LeaseProfile {
         self.aftermath()
             + settings.backoff_max * 3
             + settings.start_window
+            + settings.renewal_try()
             + held_back
             + in_vain
             + reconcile * rounds

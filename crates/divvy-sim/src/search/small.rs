@@ -151,6 +151,7 @@ impl Small {
             settings: settings.clone(),
             instance: format!("host-{number}").into(),
             strategy: Arc::new(Balanced::new()),
+            previous: None,
             description: well(),
             seed: number as u64 + 1,
             external_election: true,

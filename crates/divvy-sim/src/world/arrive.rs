@@ -27,6 +27,7 @@ impl World {
             settings: self.profile.settings_of(member),
             instance: process.instance.as_str().into(),
             strategy: std::sync::Arc::clone(&self.strategy),
+            previous: None,
             description: process.description.clone(),
             seed: self.dice.number(),
             external_election: self.agent.is_used(),

@@ -4,15 +4,16 @@
 //! cargo run -p divvy-testbed --bin with-servers -- divvy bench stores --store {nats} --store {redis}
 //! ```
 //!
-//! `{nats}`, `{redis}` and `{valkey}` in the command's arguments become the
-//! addresses of servers on free ports of this machine, started for it: the
-//! newest NATS, Redis 7 with an append-only file, and Valkey 9.
+//! `{nats}`, `{redis}`, `{valkey}` and `{postgres}` in the command's arguments
+//! become the addresses of servers on free ports of this machine, started for
+//! it: the newest NATS, Redis 7 with an append-only file, Valkey 9, and
+//! PostgreSQL, which has a socket in place of a port.
 
 use std::env;
 use std::process::{Command, ExitCode};
 
 use divvy_testbed::{
-    NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer,
+    NatsOptions, NatsServer, NatsVersion, PostgresServer, RedisFlavour, RedisOptions, RedisServer,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -21,11 +22,12 @@ async fn main() -> ExitCode {
     let wanted = |name: &str| arguments.iter().any(|argument| argument.contains(name));
     if arguments.is_empty() {
         eprintln!(
-            "with-servers: give a command; {{nats}}, {{redis}} and {{valkey}} in it become addresses"
+            "with-servers: give a command; {{nats}}, {{redis}}, {{valkey}} and {{postgres}} in it \
+             become addresses"
         );
         return ExitCode::from(2);
     }
-    let (mut nats, mut redis, mut valkey) = (None, None, None);
+    let (mut nats, mut redis, mut valkey, mut postgres) = (None, None, None, None);
     if wanted("{nats}") {
         nats = Some(NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await);
     }
@@ -37,10 +39,14 @@ async fn main() -> ExitCode {
         let options = RedisOptions::new().append_only_synced("everysec");
         valkey = Some(RedisServer::start(RedisFlavour::Valkey9, options).await);
     }
+    if wanted("{postgres}") {
+        postgres = Some(PostgresServer::start().await);
+    }
     let addresses = [
         ("{nats}", nats.as_ref().map(|server| server.url())),
         ("{redis}", redis.as_ref().map(|server| server.url())),
         ("{valkey}", valkey.as_ref().map(|server| server.url())),
+        ("{postgres}", postgres.as_ref().map(|server| server.url())),
     ];
     let arguments = arguments.iter().map(|argument| {
         let known = addresses

@@ -26,6 +26,34 @@ pub trait ConsumerFactory: Send + Sync + 'static {
 }
 
 /// What works on a partition.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use divvy::Partition;
+/// use divvy::controller::{Consumer, ConsumerFactory};
+/// use divvy::lease::StopReason;
+/// use divvy::manager::{Grant, HookError};
+/// use tokio::task::JoinHandle;
+///
+/// struct Tasks;
+/// struct Task(JoinHandle<()>);
+///
+/// #[async_trait]
+/// impl ConsumerFactory for Tasks {
+///     async fn start(&self, _: &Partition, grant: Grant) -> Result<Box<dyn Consumer>, HookError> {
+///         Ok(Box::new(Task(tokio::spawn(async move { grant.ended().await }))))
+///     }
+/// }
+///
+/// #[async_trait]
+/// impl Consumer for Task {
+///     async fn stop(self: Box<Self>, _: StopReason) -> Result<(), HookError> {
+///         self.0.abort();
+///         let _aborted = self.0.await;
+///         Ok(())
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Consumer: Send + 'static {
     /// The partition goes to another worker, or its lease is about to end or

@@ -306,6 +306,8 @@ impl Driver {
     }
 
     fn tell(&mut self, event: Event) {
+        // A start that has ended asks for nothing, and yet the partition is owned.
+        self.is_unshown |= matches!(event, Event::HookEnded(..));
         self.parts.member.handle(boottime(), event);
         self.act();
     }

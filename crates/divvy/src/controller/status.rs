@@ -14,6 +14,7 @@ use crate::manager::MetricLabels;
 
 /// A partition that a worker has.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Owned {
     /// Which.
     pub partition: Partition,

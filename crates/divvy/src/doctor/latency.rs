@@ -3,30 +3,83 @@
 use std::time::Duration;
 
 use divvy_core::leader::LeaderSettings;
+use divvy_core::lease::LeaseSettings;
 
 use super::Finding;
 
 /// A renewal that got no answer is tried again after this part of a lease.
 const TRIES_PER_LEASE: u32 = 10;
 
-/// What so many answers say. They are as long as `took`, in any order.
-pub(super) fn judged(mut took: Vec<Duration>) -> Finding {
+/// What is asked of a store, and what its answers have to be quick enough for.
+pub(super) struct Measure {
+    pub(super) check: &'static str,
+    pub(super) what: &'static str,
+    /// Presets with the lengths of their leases, the shortest first.
+    pub(super) presets: [(&'static str, Duration); 3],
+}
+
+impl Measure {
+    pub(super) fn of_records() -> Self {
+        Self {
+            check: "latency",
+            what: "writes",
+            presets: [
+                ("fast", LeaderSettings::fast().heartbeat_ttl),
+                ("default", LeaderSettings::default().heartbeat_ttl),
+                ("calm", LeaderSettings::calm().heartbeat_ttl),
+            ],
+        }
+    }
+
+    pub(super) fn of_leases() -> Self {
+        Self {
+            check: "latency (lease mode)",
+            what: "heartbeats",
+            presets: [
+                ("fast", LeaseSettings::fast().lease_ttl),
+                ("default", LeaseSettings::default().lease_ttl),
+                ("rendezgo", LeaseSettings::rendezgo().lease_ttl),
+            ],
+        }
+    }
+}
+
+/// What so many answers say, for a lease of this length if one is given. They
+/// are as long as `took`, in any order.
+pub(super) fn judged(
+    measure: &Measure,
+    mut took: Vec<Duration>,
+    lease: Option<Duration>,
+) -> Finding {
+    let check = measure.check;
     took.sort_unstable();
     let at = |part: f64| took[((took.len() - 1) as f64 * part).round() as usize];
     let (half, most) = (at(0.5), at(0.99));
     let found = format!(
-        "writes take {} (half of them) and {} (99 of 100)",
+        "{} take {} (half of them) and {} (99 of 100)",
+        measure.what,
         shown(half),
         shown(most)
     );
-    let presets = [
-        ("fast", LeaderSettings::fast()),
-        ("default", LeaderSettings::default()),
-        ("calm", LeaderSettings::calm()),
-    ];
-    let fits = presets.map(|(name, settings)| (name, settings.heartbeat_ttl / TRIES_PER_LEASE));
+    if let Some(lease) = lease {
+        let bound = lease / TRIES_PER_LEASE;
+        let advice = format!(
+            "bring the store nearer, or take a lease of at least {}: one of {} wants answers \
+             within {}",
+            shown(most * TRIES_PER_LEASE),
+            shown(lease),
+            shown(bound)
+        );
+        return match most <= bound {
+            true => Finding::good(check, found),
+            false => Finding::bad(check, found, &advice),
+        };
+    }
+    let fits = measure
+        .presets
+        .map(|(name, lease)| (name, lease / TRIES_PER_LEASE));
     match fits.iter().position(|(_, bound)| most <= *bound) {
-        Some(0) => Finding::good("latency", found),
+        Some(0) => Finding::good(check, found),
         Some(first) => {
             let names = fits[first..].iter().map(|(name, _)| *name);
             let names: Vec<&str> = names.collect();
@@ -37,7 +90,7 @@ pub(super) fn judged(mut took: Vec<Duration>) -> Finding {
                 shown(most * TRIES_PER_LEASE),
                 fits[first - 1].0
             );
-            Finding::note("latency", found, &advice)
+            Finding::note(check, found, &advice)
         }
         None => {
             let advice = format!(
@@ -45,7 +98,7 @@ pub(super) fn judged(mut took: Vec<Duration>) -> Finding {
                  shorter ones",
                 shown(most * TRIES_PER_LEASE)
             );
-            Finding::bad("latency", found, &advice)
+            Finding::bad(check, found, &advice)
         }
     }
 }
@@ -74,7 +127,8 @@ mod tests {
             (601, Verdict::Note, "preset calm"),
             (1501, Verdict::Bad, "at least 15 s"),
         ] {
-            let finding = judged(vec![Duration::from_millis(ms); 100]);
+            let took = vec![Duration::from_millis(ms); 100];
+            let finding = judged(&Measure::of_records(), took, None);
             assert_eq!(finding.verdict, verdict, "{finding:?}");
             let told = format!("{} {}", finding.found, finding.advice.unwrap_or_default());
             assert!(told.contains(words), "{told}");
@@ -85,6 +139,18 @@ mod tests {
     fn one_slow_answer_of_a_hundred_does_not_count() {
         let mut took = vec![Duration::from_millis(1); 100];
         took[3] = Duration::from_secs(9);
-        assert_eq!(judged(took).verdict, Verdict::Good);
+        let finding = judged(&Measure::of_records(), took, None);
+        assert_eq!(finding.verdict, Verdict::Good);
+    }
+
+    #[test]
+    fn a_lease_that_is_named_is_the_one_that_answers_are_held_against() {
+        let ms = Duration::from_millis;
+        for (took, verdict) in [(1_000, Verdict::Good), (1_001, Verdict::Bad)] {
+            let measure = Measure::of_leases();
+            let finding = judged(&measure, vec![ms(took); 100], Some(ms(10_000)));
+            assert_eq!(finding.verdict, verdict, "{finding:?}");
+            assert_eq!(finding.check, "latency (lease mode)");
+        }
     }
 }

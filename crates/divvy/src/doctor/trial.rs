@@ -8,7 +8,8 @@ use divvy_core::store::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{Finding, latency};
+use super::Finding;
+use super::latency::{self, Measure};
 use crate::store::{
     KeyValue, Leases, Notice, StoreSettings, StoreUrl, open_key_value, open_leases,
 };
@@ -28,7 +29,11 @@ const DELAYED: &str =
     "docs/operating.md says what a watch needs; without it everything works, later";
 
 /// What leader mode does.
-pub(super) async fn of_records(url: &StoreUrl, settings: &StoreSettings) -> Vec<Finding> {
+pub(super) async fn of_records(
+    url: &StoreUrl,
+    settings: &StoreSettings,
+    lease: Option<Duration>,
+) -> Vec<Finding> {
     let store = match open_key_value(url, settings).await {
         Ok(store) => store,
         Err(error) => return vec![Finding::failed(RECORDS, &error)],
@@ -37,7 +42,10 @@ pub(super) async fn of_records(url: &StoreUrl, settings: &StoreSettings) -> Vec<
     let name = format!("doctor-{:016x}", fastrand::u64(..));
     let key = Key::new([name.as_str()]).expect("letters, digits and - make a key");
     match records(&*store, &key).await {
-        Ok(findings) => findings,
+        Ok((mut findings, took)) => {
+            findings.push(latency::judged(&Measure::of_records(), took, lease));
+            findings
+        }
         Err(error) => {
             let mut findings = vec![Finding::failed(RECORDS, &error)];
             if removed(&*store, &key).await.is_err() {
@@ -49,7 +57,10 @@ pub(super) async fn of_records(url: &StoreUrl, settings: &StoreSettings) -> Vec<
     }
 }
 
-async fn records(store: &dyn KeyValue, key: &Key) -> Result<Vec<Finding>, StoreError> {
+async fn records(
+    store: &dyn KeyValue,
+    key: &Key,
+) -> Result<(Vec<Finding>, Vec<Duration>), StoreError> {
     let mut watch = store.watch(&Prefix::only(key.clone())).await?;
     let mut expected = Expected::Absent;
     let mut took = Vec::with_capacity(WRITES);
@@ -96,8 +107,7 @@ async fn records(store: &dyn KeyValue, key: &Key) -> Result<Vec<Finding>, StoreE
         )),
     }
     removed(store, key).await?;
-    findings.push(latency::judged(took));
-    Ok(findings)
+    Ok((findings, took))
 }
 
 async fn removed(store: &dyn KeyValue, key: &Key) -> Result<(), StoreError> {
@@ -108,7 +118,11 @@ async fn removed(store: &dyn KeyValue, key: &Key) -> Result<(), StoreError> {
 }
 
 /// What lease mode does.
-pub(super) async fn of_leases(url: &StoreUrl, settings: &StoreSettings) -> Vec<Finding> {
+pub(super) async fn of_leases(
+    url: &StoreUrl,
+    settings: &StoreSettings,
+    lease: Option<Duration>,
+) -> Vec<Finding> {
     let store = match open_leases(url, settings).await {
         Ok(store) => store,
         Err(error) => return vec![Finding::failed(LEASES, &error)],
@@ -116,11 +130,12 @@ pub(super) async fn of_leases(url: &StoreUrl, settings: &StoreSettings) -> Vec<F
     let name = format!("doctor-{:016x}", fastrand::u64(..));
     let worker = LeaseName::new("worker", &name).expect("letters, digits and - make a name");
     let session = Nonce::new(fastrand::u128(..));
-    let tried = leases(&*store, &worker, session).await;
+    let mut took = Vec::with_capacity(WRITES);
+    let tried = leases(&*store, &worker, session, &mut took).await;
     // Where that fails, both run out by themselves.
     let left = store.leave(&worker, session).await;
     match tried.and_then(|finding| left.map(|_tenure| finding)) {
-        Ok(finding) => vec![finding],
+        Ok(finding) => vec![finding, latency::judged(&Measure::of_leases(), took, lease)],
         Err(error) => vec![Finding::failed(LEASES, &error)],
     }
 }
@@ -129,6 +144,7 @@ async fn leases(
     store: &dyn Leases,
     worker: &LeaseName,
     session: Nonce,
+    took: &mut Vec<Duration>,
 ) -> Result<Finding, StoreError> {
     let mut notices = store.notices().await?;
     if let SessionStart::Taken(_) = store.open_session(worker, session, TTL).await? {
@@ -140,7 +156,13 @@ async fn leases(
         groups: Some(vec![GROUP.to_owned()]),
         ..WorkerInfo::default()
     };
-    let beaten = store.beat(worker, session, &info, TTL, TTL).await?;
+    let mut beaten = store.beat(worker, session, &info, TTL, TTL).await?;
+    // Also a store that grants nothing yet takes these.
+    for _ in 0..WRITES {
+        let begun = Instant::now();
+        beaten = store.beat(worker, session, &info, TTL, TTL).await?;
+        took.push(begun.elapsed());
+    }
     let (_members, _groups) = (store.members().await?, store.groups().await?);
     let (_wishes, _moves) = (store.wishes().await?, store.moves().await?);
     let claims = [Claim {

@@ -1,18 +1,24 @@
-//! CSV as people and spreadsheets write it: a header, `,` or `;`, blank lines.
+//! CSV as people and spreadsheets write it: a header, `,`, `;` or tabs, blank
+//! lines.
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
 use super::Fault;
 use super::excerpt;
-use super::row::{Field, Row, field_named, names};
+use super::near::nearest;
+use super::row::{Field, Place, Row, names, position, position_by_alias, unknown};
 
 /// Most cells of a line: what the widest sheet of a spreadsheet has.
 const CELLS_MAX: usize = 16_384;
+/// Columns that are left out and named.
+const IGNORED_SHOWN_MAX: usize = 5;
 
-/// Reads the rows below the header and hands each to `keep`.
+/// Reads the rows below the header and hands each to `keep`. Columns that are
+/// not known are refused, or else told to `notes` and left out.
 pub(super) fn read(
     text: &str,
     fields: &[Field],
+    notes: Option<&mut Vec<String>>,
     mut keep: impl FnMut(&Row<'_>) -> Result<(), String>,
 ) -> Result<(), Fault> {
     let separator = separator(text);
@@ -25,28 +31,34 @@ pub(super) fn read(
         .from_reader(text.as_bytes());
     let mut record = StringRecord::new();
     let mut columns: Option<Columns> = None;
+    let mut notes = Some(notes);
     while reader
         .read_record(&mut record)
         .map_err(|error| syntax(&error))?
     {
-        let line = line_of(&record, text);
+        let place = Place::Line(line_of(&record, text));
         let at_line = |reason| Fault {
-            place: Some(format!("line {line}")),
+            place: Some(place.to_string()),
             reason,
         };
         if record.iter().all(str::is_empty) {
             continue;
         }
         match &columns {
-            None => columns = Some(Columns::of(&record, fields).map_err(at_line)?),
+            None => {
+                let notes = notes.take().flatten();
+                columns = Some(Columns::of(&record, fields, notes).map_err(at_line)?);
+            }
             Some(columns) => {
-                let row = columns.row(&record, fields).map_err(at_line)?;
+                let mut row = Row::new(fields, place);
+                row.has_semicolons = separator == b';';
+                columns.fill(&mut row, &record).map_err(at_line)?;
                 keep(&row).map_err(at_line)?;
             }
         }
     }
     if columns.is_none() {
-        let reason = format!("is empty, a header with {} is needed", names(fields));
+        let reason = format!("is empty, a header with {} is needed", names(fields, ", "));
         return Err(Fault {
             place: None,
             reason,
@@ -56,11 +68,13 @@ pub(super) fn read(
 }
 
 /// `;` where the header has it and no comma, as spreadsheets write it where
-/// the comma is the decimal sign.
+/// the comma is the decimal sign; a tab where it has only that.
 fn separator(text: &str) -> u8 {
     let header = text.lines().find(|line| !line.trim().is_empty());
     match header {
-        Some(header) if header.contains(';') && !header.contains(',') => b';',
+        Some(header) if header.contains(',') => b',',
+        Some(header) if header.contains(';') => b';',
+        Some(header) if header.trim().contains('\t') => b'\t',
         _ => b',',
     }
 }
@@ -99,35 +113,71 @@ fn syntax(error: &csv::Error) -> Fault {
     }
 }
 
-/// By position in a row, the field that stands there; `None` for a column
-/// without a name.
-struct Columns(Vec<Option<usize>>);
+/// What stands in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    /// The field of this number.
+    Field(usize),
+    /// Something that has no name, and so should not be there.
+    Nameless,
+    /// Something of others.
+    Ignored,
+}
+
+/// By position in a row, what stands there.
+struct Columns(Vec<Column>);
 
 impl Columns {
-    fn of(header: &StringRecord, fields: &[Field]) -> Result<Self, String> {
+    fn of(
+        header: &StringRecord,
+        fields: &[Field],
+        notes: Option<&mut Vec<String>>,
+    ) -> Result<Self, String> {
         let mut columns = Vec::with_capacity(header.len());
         for name in header {
-            let field = match name {
-                "" => None,
-                name => Some(field_named("column", name, fields)?),
+            let column = match position(name, fields) {
+                _ if name.is_empty() => Column::Nameless,
+                Some(field) => Column::Field(field),
+                None => Column::Ignored,
             };
-            if field.is_some() && columns.contains(&field) {
+            if matches!(column, Column::Field(_)) && columns.contains(&column) {
                 let name = excerpt(name);
                 return Err(format!("column '{name}' stands twice in the header"));
             }
-            columns.push(field);
+            columns.push(column);
         }
-        if !columns.contains(&Some(0)) {
-            return Err(format!("the header has no column '{}'", fields[0].name));
+        // A name of its own counts before what others call it.
+        for (place, name) in header.iter().enumerate() {
+            let field = position_by_alias(name, fields).map(Column::Field);
+            let field = field.filter(|field| !columns.contains(field));
+            if let (Column::Ignored, Some(field)) = (columns[place], field) {
+                columns[place] = field;
+            }
+        }
+        if !columns.contains(&Column::Field(0)) {
+            return Err(format!(
+                "the header has no column '{}': does the file have a header? the first line must \
+                 be {}",
+                fields[0].name,
+                names(fields, ",")
+            ));
+        }
+        let ignored = header.iter().zip(&columns);
+        let ignored = ignored.filter(|(_, column)| **column == Column::Ignored);
+        let ignored: Vec<&str> = ignored.map(|(name, _)| name).collect();
+        match (ignored.first(), notes) {
+            (None, _) => {}
+            (Some(name), None) => return Err(unknown("column", name, fields)),
+            (Some(_), Some(notes)) => notes.push(told_of(&ignored, &columns, fields)),
         }
         Ok(Self(columns))
     }
 
-    fn row<'a>(&self, record: &StringRecord, fields: &'a [Field]) -> Result<Row<'a>, String> {
-        let mut row = Row::new(fields);
+    fn fill(&self, row: &mut Row<'_>, record: &StringRecord) -> Result<(), String> {
         for (position, cell) in record.iter().enumerate() {
             match self.0.get(position) {
-                Some(Some(field)) => row.set(*field, cell),
+                Some(Column::Field(field)) => row.set(*field, cell),
+                Some(Column::Ignored) => {}
                 _ if cell.is_empty() => {}
                 _ => {
                     let (number, cell) = (position + 1, excerpt(cell));
@@ -137,6 +187,28 @@ impl Columns {
                 }
             }
         }
-        Ok(row)
+        Ok(())
     }
+}
+
+/// What to say of columns that are left out, with what they may have been
+/// meant to be.
+fn told_of(ignored: &[&str], columns: &[Column], fields: &[Field]) -> String {
+    let missing = || {
+        let fields = fields.iter().enumerate();
+        let missing = fields.filter(|(field, _)| !columns.contains(&Column::Field(*field)));
+        missing.map(|(_, field)| field.name)
+    };
+    let told = ignored.iter().take(IGNORED_SHOWN_MAX).map(|name| {
+        let meant = nearest(name, missing());
+        let meant = meant.map(|meant| format!(" (did you mean {meant}?)"));
+        format!("'{}'{}", excerpt(name), meant.unwrap_or_default())
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    let more = match ignored.len().saturating_sub(IGNORED_SHOWN_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let plural = if ignored.len() == 1 { "" } else { "s" };
+    format!("unknown column{plural} left out: {told}{more}")
 }

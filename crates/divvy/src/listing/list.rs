@@ -10,7 +10,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 
 use super::Fault;
 use super::excerpt;
-use super::row::{Field, Row, field_named};
+use super::row::{Field, Place, Row, field_named};
 
 /// What to say of a list or a map where a value should be.
 pub(super) const ONE_VALUE: &str = "must be one value, not several";
@@ -88,7 +88,7 @@ where
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
         loop {
             self.entry += 1;
-            let mut row = Row::new(self.fields);
+            let mut row = Row::new(self.fields, Place::Entry(self.entry));
             let entry = Entry {
                 row: &mut row,
                 reading: self.reading,
@@ -231,7 +231,7 @@ struct Cell<'a, 'f> {
 impl Cell<'_, '_> {
     /// Takes a number or a truth value, where the field is not for names.
     fn set_value<E: de::Error>(self, text: &str) -> Result<(), E> {
-        let Field { name, is_name } = self.row.fields()[self.field];
+        let Field { name, is_name, .. } = self.row.fields()[self.field];
         if is_name {
             let reason = Invalid::new(name, text, NOT_A_NAME).to_string();
             return Err(refused(self.reason, reason));
@@ -294,7 +294,7 @@ impl<'de> Visitor<'de> for Cell<'_, '_> {
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<(), E> {
-        // With its point: what is not written as a whole number is not one.
+        // With its point, as it is written.
         self.set_value(&format!("{value:?}"))
     }
 

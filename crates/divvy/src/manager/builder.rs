@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use divvy_core::Strategy;
+use divvy_core::{Assignment, Strategy};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -36,6 +36,12 @@ impl From<Arc<dyn KeyValue>> for StoreChoice {
     }
 }
 
+impl<S: KeyValue> From<Arc<S>> for StoreChoice {
+    fn from(store: Arc<S>) -> Self {
+        Self::Open(store)
+    }
+}
+
 impl From<MemoryKeyValue> for StoreChoice {
     fn from(store: MemoryKeyValue) -> Self {
         Self::Open(Arc::new(store))
@@ -55,6 +61,7 @@ pub struct ManagerBuilder {
     source: Arc<dyn PartitionSource>,
     settings: Settings,
     strategy: Option<Arc<dyn Strategy>>,
+    previous: Option<Arc<Assignment>>,
     hooks: Arc<dyn Hooks>,
     agent: Option<Arc<dyn ElectionAgent>>,
     events: Option<mpsc::Sender<ManagerEvent>>,
@@ -67,6 +74,7 @@ impl ManagerBuilder {
             source,
             settings: Settings::default(),
             strategy: None,
+            previous: None,
             hooks: Arc::new(NoHooks),
             agent: None,
             events: None,
@@ -84,6 +92,17 @@ impl ManagerBuilder {
     /// where it is. A thread that never returns outlives the manager.
     pub fn strategy(mut self, strategy: impl Strategy + 'static) -> Self {
         self.strategy = Some(Arc::new(strategy));
+        self
+    }
+
+    /// Takes over from another system: the first placement of the cluster
+    /// leaves every partition with the worker that had it, by its instance or
+    /// its stable id, and asks the strategy only for the rest. Give it to all
+    /// members, for any of them may lead; a cluster that has placed something
+    /// itself heeds it no more. [`listing::owners`](crate::listing::owners)
+    /// reads one.
+    pub fn previous(mut self, assignment: Assignment) -> Self {
+        self.previous = Some(Arc::new(assignment));
         self
     }
 
@@ -139,6 +158,7 @@ impl ManagerBuilder {
             store: self.store,
             source: self.source,
             strategy,
+            previous: self.previous,
             hooks: self.hooks,
             agent: self.agent,
             instance: self.settings.resolved_instance()?,

@@ -14,6 +14,7 @@ use crate::store::clock::boottime;
 
 /// Something that happened.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ManagerEvent {
     /// When, on the clock that all processes of this machine share.
     pub at: Moment,

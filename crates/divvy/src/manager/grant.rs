@@ -57,6 +57,25 @@ impl Authority {
 /// given back. Nothing that a process checks by itself closes the gap between
 /// the check and the effect: hand [`Grant::token`] to the resource, and let it
 /// refuse a token below the highest that it has seen.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use divvy::manager::Grant;
+/// use divvy::store::Token;
+///
+/// // Managers and controllers give grants; this one is given by hand.
+/// let grant = Grant::standing("orders:7".parse()?, Token::new(42).unwrap());
+/// assert!(grant.is_current() && grant.token().get() == 42);
+///
+/// // Work that is cut off where it waits when the right to it ends.
+/// let written = grant.run(async |token| format!("written with {token}")).await?;
+/// assert_eq!(written, "written with 42");
+///
+/// grant.withdraw();
+/// assert!(!grant.is_current());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Grant {
     partition: Partition,

@@ -33,6 +33,39 @@ pub type HookError = Box<dyn StdError + Send + Sync>;
 /// `revoked` called, which has to stop whatever had begun. One that blocks its
 /// thread cannot be dropped: after three times `start_deadline`, `overdue`
 /// decides.
+///
+/// A worker with a task for each of its partitions:
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::Mutex;
+///
+/// use async_trait::async_trait;
+/// use divvy::Partition;
+/// use divvy::manager::{Grant, HookError, Hooks};
+/// use tokio::task::JoinHandle;
+///
+/// #[derive(Default)]
+/// struct Tasks(Mutex<HashMap<String, JoinHandle<()>>>);
+///
+/// #[async_trait]
+/// impl Hooks for Tasks {
+///     async fn assigned(&self, partition: &Partition, grant: Grant) -> Result<(), HookError> {
+///         let task = tokio::spawn(async move { grant.ended().await });
+///         self.0.lock().unwrap().insert(partition.to_string(), task);
+///         Ok(())
+///     }
+///
+///     async fn revoked(&self, partition: &Partition) -> Result<(), HookError> {
+///         let task = self.0.lock().unwrap().remove(partition.as_str());
+///         if let Some(task) = task {
+///             task.abort();
+///             let _aborted = task.await;
+///         }
+///         Ok(())
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Hooks: Send + Sync + 'static {
     /// The partition is this worker's: start working on it, and return. An

@@ -20,6 +20,23 @@ use super::hooks::HookError;
 ///
 /// A list that has lost more than half of its partitions, or all, is believed
 /// only when it is given twice: a broken source must not stop the world.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use divvy::Partitions;
+/// use divvy::manager::{HookError, PartitionSource};
+///
+/// /// A shard for each table of a database, as it is now.
+/// struct Tables;
+///
+/// #[async_trait]
+/// impl PartitionSource for Tables {
+///     async fn list_partitions(&self) -> Result<Partitions, HookError> {
+///         let tables = ["orders", "users"]; // asked for, in a real one
+///         Ok(Partitions::shards(tables.map(|table| (table, 16)))?)
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait PartitionSource: Send + Sync + 'static {
     /// All partitions.

@@ -15,6 +15,7 @@ use super::shown::Shown;
 
 /// The assignment of one worker.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct CurrentAssignment {
     /// The version in force here; none before the first.
     pub version: Option<Version>,
@@ -28,6 +29,7 @@ pub struct CurrentAssignment {
 
 /// A partition that a worker owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AssignedPartition {
     /// Which.
     pub partition: Partition,
@@ -88,6 +90,28 @@ impl Status {
 
 /// A look at a manager, before, while and after it runs. Clones are the same;
 /// none of them keeps the manager alive or can hold up its driver.
+///
+/// ```
+/// # tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
+/// use divvy::manager::{Manager, Settings, Shutdown, State, StaticSource};
+/// use divvy::store::MemoryKeyValue;
+///
+/// let source = StaticSource::shards(["orders"], 4)?;
+/// let manager = Manager::builder(MemoryKeyValue::new(), source);
+/// let manager = manager.settings(Settings::fast()).start().await?;
+/// let view = manager.view();
+/// view.wait_for(State::Stable).await?;
+/// assert!(view.is_leader(), "there is nobody else");
+///
+/// let mut following = view.watch_assignment();
+/// while following.current().partitions.len() < 4 {
+///     following.changed().await;
+/// }
+/// manager.stop(Shutdown::Leave).await?;
+/// assert!(view.current_assignment().partitions.is_empty());
+/// # Ok::<(), divvy::manager::ManagerError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct View {
     pub(super) status: Arc<Status>,

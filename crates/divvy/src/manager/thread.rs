@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use divvy_core::Strategy;
 use divvy_core::leader::{Clock, Member, MemberSetup, Overdue, Shutdown, State};
 use divvy_core::store::{StoreError, StoreErrorKind};
+use divvy_core::{Assignment, Strategy};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
@@ -45,6 +45,7 @@ pub(super) struct Orders {
     pub(super) store: StoreChoice,
     pub(super) source: Arc<dyn PartitionSource>,
     pub(super) strategy: Arc<dyn Strategy>,
+    pub(super) previous: Option<Arc<Assignment>>,
     pub(super) hooks: Arc<dyn Hooks>,
     pub(super) agent: Option<Arc<dyn ElectionAgent>>,
     pub(super) instance: Box<str>,
@@ -156,6 +157,7 @@ async fn drive(
             strategy: orders.strategy,
             status: Arc::clone(&orders.status),
         }))),
+        previous: orders.previous,
         description: orders.status.description.borrow().clone(),
         seed: fastrand::u64(..),
         external_election: orders.agent.is_some(),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use divvy_core::lease::{Group, Misalignment, Outlook};
-use divvy_core::store::{Holder, LeaseKey, LeaseName, Member, StoreError, WorkerInfo};
+use divvy_core::store::{GivingUp, Holder, LeaseKey, LeaseName, Member, StoreError, WorkerInfo};
 use divvy_core::{Considered, Control, MoveEntry, WORKER_WEIGHT_DEFAULT};
 
+use super::keeping;
 use super::mode::Mode;
 use super::snapshot::{PartitionStatus, Snapshot, WorkerLife, WorkerStatus};
 use crate::store::Leases;
@@ -68,6 +69,8 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
         }
         partition
     });
+    let mut partitions: Vec<PartitionStatus> = partitions.collect();
+    keeping::explain(store, &members, &keys, &mut partitions).await?;
     let snapshot = Snapshot {
         mode: Mode::Lease,
         store: store.describe(),
@@ -78,7 +81,7 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
             .iter()
             .map(|member| worker(member, outlook.control()))
             .collect(),
-        partitions: partitions.collect(),
+        partitions,
         wishes: outlook.control().clone(),
         problems,
         took: std::time::Duration::ZERO,
@@ -95,6 +98,16 @@ pub(super) async fn ranking(store: &dyn Leases, name: &str) -> Result<Vec<Consid
     let holder = store.holders(std::slice::from_ref(key)).await?.pop();
     let known = partition(&setting.outlook, &setting.cluster, key, holder.flatten());
     Ok(setting.outlook.ranking(key, known.owner.as_deref()))
+}
+
+/// How a live worker gives up what another should have, if it says so.
+pub(super) async fn gives_up(
+    store: &dyn Leases,
+    worker: &str,
+) -> Result<Option<GivingUp>, StoreError> {
+    let members = store.members().await?;
+    let member = members.iter().find(|member| member.name == worker);
+    Ok(member.and_then(|member| said(member).gives_up))
 }
 
 /// The groups that live workers serve, as they say; where one does not say,
@@ -138,7 +151,10 @@ async fn groups(
                 sizes.entry(name.clone()).or_insert(size);
                 limits.extend(group.max_per_worker().map(|most| (name, most)));
             }
-            Err(error) => problems.push(format!("workload '{name}' cannot be read: {error}")),
+            Err(error) => problems.push(format!(
+                "workload '{name}' cannot be read: {error}; divvy workload set {name} N writes it \
+                 anew, divvy workload remove {name} deletes it"
+            )),
         }
     }
     let group = |(name, size): (&String, &u32)| {
@@ -150,7 +166,7 @@ async fn groups(
 }
 
 /// What a worker says of itself, as far as it can be read.
-fn said(member: &Member) -> WorkerInfo {
+pub(super) fn said(member: &Member) -> WorkerInfo {
     let info = member
         .info
         .as_deref()
@@ -226,17 +242,40 @@ pub(super) async fn moves(store: &dyn Leases) -> Result<Vec<MoveEntry>, StoreErr
     // What somebody else wrote is passed over.
     let entries = lines.iter().map(|line| MoveEntry::from_line(line));
     let mut entries: Vec<MoveEntry> = entries.filter_map(Result::ok).collect();
-    // Who gives up and who takes write when they come to it.
-    entries.sort_by_key(|entry| entry.unix_ms);
+    sort(&mut entries);
     Ok(entries)
+}
+
+/// In the order in which it happened. Who gives up and who takes write when
+/// they come to it, and tell the time by clocks of their own; but whoever has a
+/// partition by a higher token had it later.
+fn sort(entries: &mut [MoveEntry]) {
+    let token = |entry: &MoveEntry| entry.token.as_ref()?.parse::<i64>().ok();
+    let mut taken: BTreeMap<String, BTreeMap<i64, u64>> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.to.is_some()) {
+        if let Some(token) = token(entry) {
+            let of_partition = taken.entry(entry.partition.clone()).or_default();
+            of_partition.insert(token, entry.unix_ms);
+        }
+    }
+    for entry in entries.iter_mut().filter(|entry| entry.to.is_none()) {
+        let later = taken.get(&entry.partition).zip(token(entry));
+        let next = later.and_then(|(taken, token)| taken.range(token + 1..).next());
+        if let Some((_, next)) = next {
+            entry.unix_ms = entry.unix_ms.min(*next);
+        }
+    }
+    entries.sort_by_key(|entry| (entry.unix_ms, token(entry), entry.to.is_none()));
 }
 
 pub(super) async fn control(store: &dyn Leases) -> Result<(Control, Option<String>), StoreError> {
     let text = store.wishes().await?;
     let control = match &text {
         None => Control::default(),
-        Some(text) => Control::decode(text.as_bytes())
-            .map_err(|error| super::unreadable(&error, "divvy:wishes:CLUSTER in Redis"))?,
+        Some(text) => Control::decode(text.as_bytes()).map_err(|error| {
+            let key = format!("the key divvy:wishes:{} in Redis", store.cluster());
+            super::unreadable(&error, &key)
+        })?,
     };
     Ok((control, text))
 }
@@ -251,4 +290,37 @@ pub(super) async fn change(
     let text = String::from_utf8(control.encode()).expect("JSON is a text");
     let is_written = store.set_wishes(before.as_deref(), &text).await?;
     Ok(is_written.then_some(control))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(to: Option<&str>, token: &str, unix_ms: u64) -> MoveEntry {
+        let to = to.map_or(String::new(), |to| format!(r#""to":"{to}","#));
+        let line = format!(
+            r#"{{"partition":"p:1",{to}"cause":"c","token":"{token}","unix_ms":{unix_ms}}}"#
+        );
+        MoveEntry::from_line(&line).unwrap()
+    }
+
+    #[test]
+    fn who_took_a_partition_comes_after_whoever_gave_it_up_whatever_clocks_say() {
+        let mut entries = [
+            entry(Some("b"), "20", 7),
+            entry(None, "10", 9),
+            entry(Some("a"), "10", 5),
+            entry(None, "20", 7),
+        ];
+        sort(&mut entries);
+        let told = entries.map(|entry| (entry.to, entry.token.unwrap(), entry.unix_ms));
+        let token = |token: &str| token.to_owned();
+        let expected = [
+            (Some("a".to_owned()), token("10"), 5),
+            (None, token("10"), 7),
+            (Some("b".to_owned()), token("20"), 7),
+            (None, token("20"), 7),
+        ];
+        assert_eq!(told, expected);
+    }
 }

@@ -151,8 +151,10 @@ pub struct PartitionStatus {
     /// owner is cordoned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub desired: Option<String>,
-    /// Why nobody should own it, in lease mode: `cap`, where all who could
-    /// have as many as they may.
+    /// Why it is not where it should be, in lease mode, as far as the store
+    /// shows it: `cap`, where nobody owns it and all who could have as many as
+    /// they may, or `quarantine`; and where another owns it, what lets that one
+    /// keep it: `min_runtime`, `cooldown`, `pace` or `off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub misaligned: Option<&'static str>,
     /// What it weighs in relation to the others.

@@ -1,5 +1,8 @@
 //! Whether a store is reached.
 
+#[cfg(any(feature = "nats", feature = "redis"))]
+use std::{fmt, time::Duration};
+
 use tokio::sync::watch;
 
 /// The connection to a store, as it is now.
@@ -71,4 +74,11 @@ impl ConnectionReport {
             news
         });
     }
+}
+
+/// Tells whoever waits for a store why it is not there yet, under a target of its
+/// own.
+#[cfg(any(feature = "nats", feature = "redis"))]
+pub(super) fn tell_waiting(why: impl fmt::Display, span: Duration) {
+    tracing::info!(target: "divvy::store::opening", "{why}; trying again for up to {span:?}");
 }

@@ -26,6 +26,23 @@ use super::{KeyValue, Leases, Store, clock};
 const CHANGES_WAITING_MAX: usize = 1024;
 
 /// A key-value store for the members of one process. Clones share it.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use divvy::store::{Expected, Key, KeyValue, MemoryKeyValue};
+///
+/// let store = MemoryKeyValue::new();
+/// let key = Key::new(["leader"])?;
+/// let first = store.compare_and_set(&key, Expected::Absent, b"alpha").await?;
+/// let revision = first.done().expect("nobody was there before");
+///
+/// // Whoever does not know what is there has lost, which is no error.
+/// assert!(store.compare_and_set(&key, Expected::Absent, b"beta").await?.is_conflict());
+/// let known = Expected::At(revision);
+/// assert!(store.compare_and_set(&key, known, b"beta").await?.done().is_some());
+/// # Ok::<(), divvy::store::StoreError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct MemoryKeyValue {
     shared: Arc<SharedKeyValue>,
@@ -153,6 +170,21 @@ impl Hints for MemoryHints {
 /// members of [other clusters](MemoryLeases::of_cluster).
 ///
 /// It expires by tokio's clock, so that a test with paused time can step it.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use std::time::Duration;
+/// use divvy::store::{Acquired, Claim, LeaseKey, LeaseName, Leases, MemoryLeases, Nonce};
+///
+/// let store = MemoryLeases::new("shop")?;
+/// let (ada, bob) = (LeaseName::new("worker", "ada")?, LeaseName::new("worker", "bob")?);
+/// let claim = |nonce| Claim { key: LeaseKey::new("orders", 7).unwrap(), nonce: Nonce::new(nonce) };
+/// let ttl = Duration::from_secs(30);
+/// assert!(matches!(store.acquire(&ada, &[claim(1)], ttl).await?[0], Acquired::Granted(_)));
+/// assert_eq!(store.acquire(&bob, &[claim(2)], ttl).await?[0], Acquired::Held);
+/// # Ok::<(), divvy::store::StoreError>(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct MemoryLeases {
     cluster: LeaseName,

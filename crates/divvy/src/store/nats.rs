@@ -52,7 +52,7 @@ use self::link::Link;
 use self::plan::Plan;
 use self::shared::Shared;
 use super::backoff::Backoff;
-use super::connection::Connection;
+use super::connection::{Connection, tell_waiting};
 use super::settings::StoreSettings;
 use super::url::{StoreKind, StoreUrl};
 use super::watch::Watch;
@@ -86,7 +86,7 @@ impl NatsStore {
         let deadline = Instant::now() + settings.connect_timeout;
         let plan = read_plan(url, settings).await?;
         let mut last = None;
-        let opening = Self::open_by(&plan, settings, deadline, &mut last);
+        let opening = Self::open_by(url, &plan, settings, deadline, &mut last);
         let opened = match timeout_at(deadline, opening).await {
             Ok(opened) => opened,
             Err(_elapsed) => {
@@ -113,6 +113,7 @@ impl NatsStore {
 
     /// Tries until it works or can't ever; `last` is why it has not yet.
     async fn open_by(
+        url: &StoreUrl,
         plan: &Plan,
         settings: &StoreSettings,
         deadline: Instant,
@@ -127,6 +128,9 @@ impl NatsStore {
             match attempt.await {
                 Err(error) if error.kind() == StoreErrorKind::Unavailable => {
                     tracing::debug!(%error, "cannot open the store yet");
+                    if last.is_none() {
+                        tell_waiting(format_args!("{url}: {error}"), settings.connect_timeout);
+                    }
                     *last = Some(error);
                 }
                 ended => return ended,

@@ -46,6 +46,18 @@ pub async fn open_key_value(
 
 /// Opens the lease store at an address. A `memory` store is a new one each
 /// time.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+/// use divvy::store::{StoreSettings, open_leases};
+///
+/// let settings = StoreSettings { cluster: "shop".to_owned(), ..StoreSettings::default() };
+/// let store = open_leases(&"memory".parse()?, &settings).await?;
+/// assert_eq!(store.cluster(), "shop");
+/// assert!(store.members().await?.is_empty());
+/// # Ok::<(), divvy::store::StoreError>(())
+/// # }).unwrap();
+/// ```
 pub async fn open_leases(
     url: &StoreUrl,
     settings: &StoreSettings,

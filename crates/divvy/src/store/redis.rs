@@ -30,5 +30,6 @@ mod subscription;
 mod tls;
 
 pub(crate) use examination::examine;
+pub(crate) use failure::NO_LOGIN;
 pub use key_value::RedisKeyValue;
 pub use leases::RedisLeases;

@@ -31,6 +31,19 @@ pub trait Handler: Send + Sync + 'static {
 
 /// Why a message was not handled. Every error becomes one by `?`, and means to
 /// try again.
+///
+/// ```
+/// use divvy::subscriptions::Failure;
+///
+/// fn amount(payload: &[u8]) -> Result<u64, Failure> {
+///     // What cannot be read today cannot be read tomorrow.
+///     let text = std::str::from_utf8(payload).map_err(Failure::poison)?;
+///     text.parse().map_err(Failure::poison)
+/// }
+///
+/// assert_eq!(amount(b"12").unwrap(), 12);
+/// assert!(amount(b"a dozen").unwrap_err().is_poison());
+/// ```
 #[derive(Debug)]
 pub struct Failure {
     is_final: bool,

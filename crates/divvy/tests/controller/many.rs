@@ -1,7 +1,9 @@
 //! Many partitions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use divvy::store::MemoryLeases;
 use divvy_testbed::until;
 use tokio::task::JoinSet;
 
@@ -36,4 +38,23 @@ fn ten_workers_share_two_thousand_partitions_with_no_move_at_all() {
         }
         assert_eq!(ledger.running(), 0);
     });
+}
+
+#[tokio::test]
+async fn what_has_started_is_shown_although_nothing_else_happens() {
+    let hour = Duration::from_secs(3600);
+    let mut settings = settings(1_000);
+    settings.lease.lease_ttl = 3 * hour;
+    settings.lease.heartbeat_ttl = 3 * hour;
+    settings.lease.renew_interval = hour;
+    settings.lease.heartbeat_interval = hour;
+    settings.lease.reconcile_interval = hour;
+    let store = MemoryLeases::new("tests").unwrap();
+    let ledger = Ledger::new();
+    let one = start(store.into(), "one", settings, &ledger).await;
+    until(SOON, "all run", async || ledger.running() == 1_000).await;
+    // Less than until the store is asked again whether it is the same.
+    let soon = Duration::from_secs(4);
+    until(soon, "all are shown", async || one.owned().len() == 1_000).await;
+    one.stop().await.unwrap();
 }

@@ -58,6 +58,6 @@ async fn what_the_example_prints_is_what_postgres_executes() {
     let printed = std::process::Command::new(program).output().unwrap();
     let script = String::from_utf8(printed.stdout).unwrap();
     let done = server.run(&script).unwrap();
-    assert_eq!(written(&done), [1, 1, 0], "{done}");
+    assert_eq!(written(&done), [1, 1, 0, 0], "{done}");
     assert_eq!(done.lines().last(), Some("a|20|1152921504606846977"));
 }

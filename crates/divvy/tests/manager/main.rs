@@ -4,6 +4,7 @@ mod bed;
 // Its name has it run early, beside others: it waits for long leases.
 mod calm;
 mod chronicle;
+mod examples;
 mod fence;
 mod fleet;
 mod hooks;

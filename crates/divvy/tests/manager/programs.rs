@@ -36,14 +36,14 @@ impl Program {
         Self { child, lines }
     }
 
-    fn count(&self, start: &str) -> usize {
+    fn count(&self, words: &str) -> usize {
         let lines = self.lines.lock().unwrap();
-        lines.iter().filter(|line| line.starts_with(start)).count()
+        lines.iter().filter(|line| line.contains(words)).count()
     }
 
     /// Partitions that it has started and not stopped.
     fn owned(&self) -> usize {
-        self.count("start ") - self.count("stopped ")
+        self.count(" starts ") - self.count(" has stopped ")
     }
 }
 

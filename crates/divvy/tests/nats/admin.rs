@@ -1,8 +1,13 @@
 //! What an operator does to a server by other means than the store.
 
 use async_nats::Client;
-use divvy_testbed::Server;
+use divvy_testbed::{Server, until};
 use serde_json::{Value, json};
+
+use crate::bed::SOON;
+
+/// JetStream's code for a stream whose files could not be made.
+const STORE_NOT_CREATED: u64 = 10049;
 
 /// A client that may do everything.
 pub(crate) struct Admin {
@@ -17,11 +22,15 @@ impl Admin {
 
     /// Asks JetStream, and fails if it says no.
     pub(crate) async fn ask(&self, subject: &str, body: Value) -> Value {
-        let subject = format!("$JS.API.{subject}");
-        let answer = self.client.request(subject, body.to_string().into());
-        let answer: Value = serde_json::from_slice(&answer.await.unwrap().payload).unwrap();
+        let answer = self.answer(subject, &body).await;
         assert!(answer["error"].is_null(), "{answer}");
         answer
+    }
+
+    async fn answer(&self, subject: &str, body: &Value) -> Value {
+        let subject = format!("$JS.API.{subject}");
+        let answer = self.client.request(subject, body.to_string().into());
+        serde_json::from_slice(&answer.await.unwrap().payload).unwrap()
     }
 
     /// Makes a stream that is a good bucket but for what `changed` says.
@@ -38,8 +47,15 @@ impl Admin {
         for (field, value) in changed.as_object().unwrap() {
             config[field] = value.clone();
         }
-        self.ask(&format!("STREAM.CREATE.KV_{bucket}"), config)
-            .await;
+        let subject = format!("STREAM.CREATE.KV_{bucket}");
+        // A server that is still removing the files of the last one says so.
+        let made = async || {
+            let answer = self.answer(&subject, &config).await;
+            let is_early = answer["error"]["err_code"] == STORE_NOT_CREATED;
+            assert!(is_early || answer["error"].is_null(), "{answer}");
+            !is_early
+        };
+        until(SOON, "the files of the last bucket to be removed", made).await;
     }
 
     pub(crate) async fn delete_bucket(&self, bucket: &str) {

@@ -8,11 +8,12 @@ use async_trait::async_trait;
 use divvy::store::conformance::{Interruption, LeaseSubject};
 use divvy::store::{
     Acquired, BATCH_MAX, Claim, Connection, ConnectionReport, GroupDocument, Holder, Incarnation,
-    LeaseKey, LeaseName, LeaseNotice, LeaseNotices, LeaseTable, Leases, Member, Nonce, NoticeBoard,
-    SessionStart, Store, StoreError, StoreTime, TTL_MAX, TTL_MIN, Tenure, Token, WorkerId,
-    WorkerInfo, check_moves,
+    LeaseKey, LeaseName, LeaseNotice, LeaseNotices, Leases, Member, Nonce, NoticeBoard,
+    SessionStart, Store, StoreError, TTL_MAX, TTL_MIN, Tenure, Token, WorkerId, WorkerInfo,
+    check_moves,
 };
 use divvy::{CONTROL_BYTES_MAX, Invalid, Moment};
+use divvy_core::store::{LeaseTable, StoreTime};
 use tokio::sync::watch;
 use tokio::time::Instant;
 

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use divvy::store::{
-    Acquired, Claim, Holder, LeaseKey, LeaseName, LeaseNotice, LeaseTable, Nonce, StoreError,
-    Tenure, Token, WorkerId,
+    Acquired, Claim, Holder, LeaseKey, LeaseName, LeaseNotice, Nonce, StoreError, Tenure, Token,
+    WorkerId,
 };
+use divvy_core::store::LeaseTable;
 
 use super::careless_leases::{Client, FOREVER, State};
 use super::lease_defects::LeaseDefect as Defect;

@@ -211,3 +211,18 @@ async fn the_permissions_of_the_guide_are_enough() {
     assert_eq!(bed.dead_letters(&settings).await.len(), 1);
     assert_eq!(subscriptions.prune(&shards(1)).await.unwrap(), 1);
 }
+
+#[test]
+fn the_settings_of_the_guide_are_read_and_are_the_default_where_they_can_be() {
+    let guide = include_str!("../../../../docs/operating.md");
+    let (_, rest) = guide.split_once("```yaml\nstream: orders").unwrap();
+    let (yaml, _) = rest.split_once("```").unwrap();
+    let read = SubscriptionSettings::from_yaml(&format!("stream: orders{yaml}")).unwrap();
+    let plain = SubscriptionSettings::new("orders", "work");
+    assert_eq!(read.template, plain.template);
+    assert_eq!(
+        (read.batch, read.max_handlers),
+        (plain.batch, plain.max_handlers)
+    );
+    assert_eq!(read.redeliver_delay, plain.redeliver_delay);
+}

@@ -194,7 +194,11 @@ impl Member {
         if !(may_place && has_free || may_move) {
             return true;
         }
-        let (is_open, owners, pins) = self.question_of(sketch, before);
+        let inherited = self.inherited(sketch, before);
+        let (is_open, mut owners, pins) = self.question_of(sketch, before);
+        for (owner, heir) in owners.iter_mut().zip(&inherited) {
+            *owner = owner.or(*heir);
+        }
         let question = Question {
             roster: &sketch.roster,
             partitions: &sketch.partitions,
@@ -221,6 +225,7 @@ impl Member {
         if self.defect != Some(Defect::KeepUnstartable) {
             answer.spare_the_unable(&question);
         }
+        answer.inherit(inherited);
         if may_place {
             for (index, pin) in pins.iter().enumerate() {
                 if !is_free(&sketch.standings[index]) || sketch.is_dropped[index] {
@@ -346,7 +351,9 @@ impl Member {
         };
         let holder = session.map(|session| &before.root.sessions[session as usize]);
         let (trigger, considered) = self.trigger(partition, holder, answer);
+        let is_inherited = answer.inherited.get(index) == Some(&Some(place));
         let cause = match &from {
+            None if is_inherited => "its worker had it before this cluster began".to_owned(),
             Some(from) if *from == to => "its worker came back".to_owned(),
             Some(from) if is_unable(from) => "its worker could not start it".to_owned(),
             _ => trigger,

@@ -35,9 +35,20 @@ pub(super) struct Answer {
     pub(super) causes: BTreeMap<String, (Cause, Option<Rejected>)>,
     /// How workers rank for some of them.
     pub(super) considered: BTreeMap<String, Vec<Considered>>,
+    /// By index of the partition, who had it before this cluster began. Empty
+    /// where there is nothing to take over.
+    pub(super) inherited: Vec<Option<usize>>,
 }
 
 impl Answer {
+    /// Leaves with whoever had it what is to be taken over.
+    pub(super) fn inherit(&mut self, inherited: Vec<Option<usize>>) {
+        for (target, heir) in self.targets.iter_mut().zip(&inherited) {
+            *target = heir.or(*target);
+        }
+        self.inherited = inherited;
+    }
+
     /// Strategies do not know who cannot start what: such a partition stays
     /// with whoever has it and can, or goes to whoever has the least to bear.
     /// Where nobody can, the strategy has its way.
@@ -129,6 +140,7 @@ impl Question<'_> {
                 .map(|change| (change.partition, (change.cause, change.rejected)))
                 .collect(),
             considered: proposal.considered,
+            inherited: Vec::new(),
         }))
     }
 

@@ -17,6 +17,7 @@ use crate::worker::{Health, WORKERS_MAX, Worker};
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub(super) id: Box<str>,
+    pub(super) instance: Box<str>,
     pub(super) session: SessionId,
     /// Of the record that shows it.
     pub(super) revision: Revision,
@@ -134,6 +135,7 @@ impl Member {
                 let may_keep = is_able && !control.drained.contains(&*observed.id);
                 Candidate {
                     id: observed.id.clone(),
+                    instance: record.instance.clone(),
                     session: record.session,
                     revision: observed.revision,
                     weight: record.weight,

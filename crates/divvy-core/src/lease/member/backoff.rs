@@ -40,6 +40,16 @@ impl Backoff {
         true
     }
 
+    /// The store answered something: what waits need not wait longer than this.
+    /// Whether that is sooner than before.
+    pub(super) fn hasten(&mut self, now: Moment, until: Moment) -> bool {
+        let is_sooner = self.until(now).is_some_and(|pause| until < pause);
+        if is_sooner {
+            self.until = Some(until);
+        }
+        is_sooner
+    }
+
     pub(super) fn is_active(&self, now: Moment) -> bool {
         self.until.is_some_and(|until| now < until)
     }

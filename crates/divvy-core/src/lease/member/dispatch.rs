@@ -59,6 +59,7 @@ impl Member {
                     self.renew_all();
                     self.beat();
                 }
+                self.store_answers();
                 self.open_again();
                 self.resync();
             }
@@ -130,7 +131,28 @@ impl Member {
         }
     }
 
+    /// The store answers again: a pause that is left from when it did not ends
+    /// soon, and not at the same time for all who wait. Only what goes on during
+    /// a pause can tell.
+    fn store_answers(&mut self) {
+        if !self.backoff.is_active(self.now) || self.is_planted(Defect::BackoffForever) {
+            return;
+        }
+        let soon = self.random.within(self.setup.settings.renewal_retry());
+        if self.backoff.hasten(self.now, self.now + soon) {
+            self.timers.set_earlier(Timer::Take, self.now + soon);
+            self.reconcile_soon();
+        }
+    }
+
     fn replied(&mut self, purpose: Purpose, reply: Reply) {
+        let goes_on = matches!(
+            purpose,
+            Purpose::Open(_) | Purpose::Beat(_) | Purpose::Renew(..) | Purpose::Release(_)
+        );
+        if goes_on && !matches!(reply, Reply::Failed(..)) {
+            self.store_answers();
+        }
         match (purpose, reply) {
             (purpose, Reply::Failed(kind, why)) => self.failed(purpose, kind, &why),
             (Purpose::Open(nonce), Reply::Session(start)) => self.session_answered(nonce, start),

@@ -1,7 +1,7 @@
 //! Why a partition is where it is, as one member sees it.
 
 use super::Member;
-use super::placement;
+use super::placement::{self, Standing};
 use super::taking::Room;
 use super::units::Seen;
 use super::view::Misalignment;
@@ -10,6 +10,7 @@ use crate::store::{LeaseKey, Token};
 
 /// Where a partition is and should be, as one worker sees it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Explained {
     /// Which.
     pub key: LeaseKey,
@@ -58,10 +59,15 @@ impl Member {
             _ => None,
         };
         let ranking = served.map_or_else(Vec::new, |group| {
-            let (roster, wishes) = (&self.roster, &self.wishes);
-            let is_capped = unit.place.is_capped && holder.is_none();
-            let taker = (holder.as_deref(), is_capped);
-            placement::explain(group, key.number, roster, wishes, taker)
+            let mut place = unit.place;
+            place.is_capped &= holder.is_none();
+            let standing = Standing {
+                taker: holder.as_deref(),
+                place,
+                ..Standing::default()
+            };
+            let seen = (&self.roster, &self.wishes);
+            placement::explain(group, key.number, seen, &standing)
         });
         Some(Explained {
             key: key.clone(),

@@ -64,6 +64,11 @@ impl Groups {
             .collect()
     }
 
+    /// Whether the store's documents were never read.
+    pub(super) const fn is_unread(&self) -> bool {
+        self.stored.is_none()
+    }
+
     /// The groups of the settings changed. Whether what is served did.
     pub(super) fn set_own(&mut self, own: Vec<Group>) -> bool {
         self.own = own;
@@ -94,7 +99,10 @@ impl Groups {
                             Some(_) => "its last good document is kept",
                             None => "there is none before it, so it is not served",
                         };
-                        problems.push(format!("group {name:?} cannot be read, and {kept}: {why}"));
+                        problems.push(format!(
+                            "group {name:?} cannot be read, and {kept}: {why}; divvy workload set \
+                             {name} N writes it anew"
+                        ));
                         self.told.insert(name.clone(), document.json.clone());
                     }
                     stored.extend(last.map(|group| (name, group)));

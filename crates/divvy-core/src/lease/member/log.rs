@@ -1,11 +1,12 @@
 //! The log of moves: what this worker took and lost, and why, for people.
 
+use super::Member;
 use super::operations::Purpose;
+use super::placement::{self, Standing};
 use super::tenure::Tenure;
 use super::units::{Seen, Unit};
-use super::{Member, placement};
 use crate::lease::action::{Operation, StopReason};
-use crate::moves::{CONSIDERED_MAX, MOVE_BYTES_MAX, MoveEntry};
+use crate::moves::{CONSIDERED_MAX, Considered, MOVE_BYTES_MAX, MoveEntry};
 use crate::store::{MOVES_PER_CALL_MAX, Token};
 
 impl Member {
@@ -22,7 +23,17 @@ impl Member {
             Seen::Unknown => None,
         };
         let from = from.map(|id| self.name_of(id));
-        let considered = self.considered(unit, Some(self.setup.worker.name.as_str()));
+        let lapsed = match &unit.seen {
+            Seen::Free { lapsed, .. } => lapsed.as_deref(),
+            _ => None,
+        };
+        let standing = Standing {
+            taker: Some(self.setup.worker.name.as_str()),
+            place: unit.place,
+            was_free: true,
+            lapsed,
+        };
+        let considered = self.considered(unit, &standing);
         let cause = match (is_desired, &from) {
             _ if from.as_deref() == Some(self.setup.worker.name.as_str()) => {
                 "its worker came back".to_owned()
@@ -80,7 +91,12 @@ impl Member {
         };
         let considered = match reason {
             StopReason::Shed | StopReason::Unhealthy | StopReason::Drained => {
-                self.considered(unit, desired)
+                let standing = Standing {
+                    taker: desired,
+                    place: unit.place,
+                    ..Standing::default()
+                };
+                self.considered(unit, &standing)
             }
             _ => Vec::new(),
         };
@@ -129,16 +145,16 @@ impl Member {
         self.send(Purpose::Log, Operation::LogMoves(moves), timeout);
     }
 
-    /// The first in rank for a unit, which this one takes or should take.
-    fn considered(&self, unit: &Unit, taker: Option<&str>) -> Vec<crate::moves::Considered> {
+    /// The first in rank for a unit.
+    fn considered(&self, unit: &Unit, standing: &Standing<'_>) -> Vec<Considered> {
         let Some(group) = unit
             .group
             .map(|group| &self.groups.served()[group as usize])
         else {
             return Vec::new();
         };
-        let (number, roster) = (unit.key.number, &self.roster);
-        let mut ranking = placement::explain(group, number, roster, &self.wishes, (taker, false));
+        let seen = (&self.roster, &self.wishes);
+        let mut ranking = placement::explain(group, unit.key.number, seen, standing);
         ranking.truncate(CONSIDERED_MAX);
         ranking
     }

@@ -1,6 +1,6 @@
 //! A cluster in lease mode as somebody sees it who takes no part.
 
-use super::placement;
+use super::placement::{self, Standing};
 use super::roster::Roster;
 use super::units::Units;
 use super::wishes::{News, Wishes};
@@ -97,9 +97,16 @@ impl Outlook {
     pub fn ranking(&self, key: &LeaseKey, owner: Option<&str>) -> Vec<Considered> {
         let group = self.groups.iter().find(|group| *group.name() == key.group);
         group.map_or_else(Vec::new, |group| {
-            let is_capped = owner.is_none() && self.is_capped(key);
-            let (roster, wishes) = (&self.roster, &self.wishes);
-            placement::explain(group, key.number, roster, wishes, (owner, is_capped))
+            let unit = self.units.find(key).map(|number| self.units.get(number));
+            let mut place = unit.map(|unit| unit.place).unwrap_or_default();
+            place.is_capped &= owner.is_none();
+            let standing = Standing {
+                taker: owner,
+                place,
+                ..Standing::default()
+            };
+            let seen = (&self.roster, &self.wishes);
+            placement::explain(group, key.number, seen, &standing)
         })
     }
 

@@ -28,6 +28,8 @@ struct Scores<'a> {
     group: &'a Group,
     /// Who may have them, and their numbers.
     peers: Vec<(u32, &'a Peer)>,
+    /// Below which number each of them serves the group's units.
+    sizes: Vec<u32>,
     /// All weigh the same, so that hashes alone decide.
     is_even: bool,
     /// Units that are pinned, and to whom.
@@ -48,10 +50,18 @@ impl<'a> Scores<'a> {
             .zip(roster.peers())
             .filter(|(_, peer)| serves(peer))
             .collect();
+        let size = |(number, peer): &(u32, &Peer)| match *number == roster.me() {
+            // What it knows of itself is newer than what it has told.
+            true => u32::MAX,
+            false if roster.numbers_are_new => u32::MAX,
+            false => peer.units_of(group),
+        };
+        let sizes: Vec<u32> = peers.iter().map(size).collect();
         let pins = wishes.pins(group).into_iter();
         let pins = pins.filter_map(|(unit, worker)| {
-            let named = peers.iter().find(|(_, peer)| *peer.name == *worker);
-            named.map(|(number, _)| (unit, *number))
+            let mut sized = peers.iter().zip(&sizes);
+            let named = sized.find(|((_, peer), size)| *peer.name == *worker && unit < **size);
+            named.map(|((number, _), _)| (unit, *number))
         });
         let columns = peers.iter().map(|(_, peer)| hashes.of(group, &peer.id));
         let columns = columns.collect();
@@ -61,6 +71,7 @@ impl<'a> Scores<'a> {
             pins: pins.collect(),
             is_even: peers.iter().all(|(_, peer)| peer.info.weight == weight),
             peers,
+            sizes,
             columns,
             scratch: Vec::new(),
         }
@@ -75,16 +86,17 @@ impl<'a> Scores<'a> {
             true => &column.hashes()[..count],
             false => &column.logarithms()[..count],
         };
-        let all = || self.peers.iter().zip(columns);
+        let all = || self.peers.iter().zip(columns).zip(&self.sizes);
         // Who weighs the same is compared by hashes alone.
         let score = |weight: f64, value: f64| match self.is_even {
             true => value,
             false => weight / -value,
         };
         let mut best = vec![(f64::NEG_INFINITY, None); count];
-        for (&(number, peer), column) in all() {
+        for ((&(number, peer), column), size) in all() {
             let weight = peer.info.weight;
-            for (best, value) in best.iter_mut().zip(scores(column)) {
+            let served = best.iter_mut().take(*size as usize);
+            for (best, value) in served.zip(scores(column)) {
                 let score = score(weight, *value);
                 // Of two that score the same, the first comes first.
                 if score > best.0 {
@@ -93,11 +105,13 @@ impl<'a> Scores<'a> {
             }
         }
         let mut ranks = vec![0_u32; count];
-        let mine = all().find(|((number, _), _)| *number == me);
-        if let Some(((_, own), own_column)) = mine {
-            for (&(number, peer), column) in all().filter(|((number, _), _)| *number != me) {
+        let mine = all().find(|(((number, _), _), _)| *number == me);
+        if let Some((((_, own), own_column), _)) = mine {
+            let others = all().filter(|(((number, _), _), _)| *number != me);
+            for ((&(number, peer), column), size) in others {
                 let values = scores(column).iter().zip(scores(own_column));
-                for (rank, (value, own_value)) in ranks.iter_mut().zip(values) {
+                let served = ranks.iter_mut().take(*size as usize);
+                for (rank, (value, own_value)) in served.zip(values) {
                     let score_then = score(peer.info.weight, *value);
                     let own_score = score(own.info.weight, *own_value);
                     let is_before =
@@ -134,7 +148,9 @@ impl<'a> Scores<'a> {
                 score,
             }
         };
-        self.peers.iter().map(score).collect()
+        let sized = self.peers.iter().zip(&self.sizes);
+        let serving = sized.filter(|(_, size)| unit < **size);
+        serving.map(|(peer, _)| peer).map(score).collect()
     }
 
     /// The first for a unit, and how many come before this worker.
@@ -203,56 +219,83 @@ pub(super) fn place_all(
     }
 }
 
+/// What is known of a unit whose ranking is told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Standing<'a> {
+    /// Who has it, or has just got it, or should.
+    pub(super) taker: Option<&'a str>,
+    pub(super) place: Place,
+    /// Nobody had it, until its taker took it.
+    pub(super) was_free: bool,
+    /// Whose lease ran out, by its id.
+    pub(super) lapsed: Option<&'a str>,
+}
+
 /// How all live workers rank for a unit, and why those that come before its
 /// taker did not get it.
 pub(super) fn explain(
     group: &Group,
     unit: u32,
-    roster: &Roster,
-    wishes: &Wishes,
-    (taker, is_capped): (Option<&str>, bool),
+    (roster, wishes): (&Roster, &Wishes),
+    standing: &Standing<'_>,
 ) -> Vec<Considered> {
     let hashes = Hashes::default();
     let mut scores = Scores::new(group, roster, (wishes, &hashes), |_| true);
     // As people know them, whatever is quicker to compare.
     scores.is_even = false;
+    // Those who may not have it are told, too.
+    scores.sizes.fill(u32::MAX);
     let ranking = scores.ranking(unit);
-    let is_taker = |peer: &Peer| taker == Some(&*peer.name);
+    let is_taker = |peer: &Peer| standing.taker == Some(&*peer.name);
     let taken = ranking
         .iter()
         .position(|scored| is_taker(&roster.peers()[scored.peer as usize]));
-    let considered = ranking.iter().enumerate().map(|(place, scored)| {
+    let desired = ranking
+        .iter()
+        .position(|scored| Some(scored.peer) == standing.place.desired);
+    let considered = ranking.iter().enumerate().map(|(rank, scored)| {
         let peer = &roster.peers()[scored.peer as usize];
-        let is_before = taken.is_some_and(|taken| place < taken);
-        let rejected = refusal(peer, group, wishes).or(match (is_capped, is_before) {
-            (true, _) => Some("has as many as it may (cap)"),
-            (false, true) => Some("has no room, or did not take it in time"),
-            (false, false) => None,
+        // Limits alone let a later one have it.
+        let is_full = standing.place.is_capped || desired.is_some_and(|desired| rank < desired);
+        let is_late = standing.was_free && taken.is_some_and(|taken| rank < taken);
+        let rejected = refusal(peer, group, unit, wishes).or_else(|| {
+            let is_gone = standing.lapsed == Some(&*peer.id);
+            let why = match (is_gone, is_full, is_late) {
+                (true, ..) => "is gone: its lease ran out",
+                (_, true, _) => "has as many as it may (cap)",
+                (.., true) => "did not take it in time",
+                _ => return None,
+            };
+            Some(why.to_owned())
         });
         Considered {
             worker: peer.name.to_string(),
             score: Some(scored.score).filter(|score| score.is_finite()),
-            rejected: rejected.filter(|_| !is_taker(peer)).map(str::to_owned),
+            rejected: rejected.filter(|_| !is_taker(peer)),
         }
     });
     considered.collect()
 }
 
-/// Why a worker is given nothing of a group.
-fn refusal(peer: &Peer, group: &Group, wishes: &Wishes) -> Option<&'static str> {
-    if !peer.info.healthy {
-        Some("is not healthy")
+/// Why a worker is not given a unit of a group.
+fn refusal(peer: &Peer, group: &Group, unit: u32, wishes: &Wishes) -> Option<String> {
+    let size = peer.units_of(group);
+    let why = if !peer.info.healthy {
+        "is not healthy"
     } else if peer.info.weight <= 0.0 {
-        Some("weighs nothing")
+        "weighs nothing"
     } else if peer.info.drained || wishes.is_drained(&peer.name) {
-        Some("is drained")
+        "is drained"
     } else if peer.is_cordoned {
-        Some("is cordoned")
+        "is cordoned"
     } else if !peer.serves(group) {
-        Some("does not serve it")
+        "does not serve it"
+    } else if unit >= size {
+        return Some(format!("serves only the first {size} units of it"));
     } else {
-        None
-    }
+        return None;
+    };
+    Some(why.to_owned())
 }
 
 /// A unit that asks: its group and its index there.

@@ -64,7 +64,7 @@ impl Member {
         if self.backoff.succeed(self.now) {
             self.report(Report::Recovered);
         }
-        if self.life != Life::Live {
+        if self.life != Life::Live || self.is_unlisted(members) {
             return;
         }
         let news = self.wishes.read(wishes);
@@ -76,6 +76,8 @@ impl Member {
         for problem in problems {
             self.problem(problem);
         }
+        let is_over = self.roster.numbers_are_new && self.now >= self.numbers_count_from;
+        self.roster.numbers_are_new &= !is_over;
         if self.roster.peers() != before || !self.is_roster_known {
             self.is_roster_known = true;
             self.roster_changed = self.now;
@@ -88,9 +90,16 @@ impl Member {
                 self.report(Report::Members(is));
             }
             self.place();
-        } else if news != News::None {
+        } else if news != News::None || is_over {
             // Pins, which no peer tells of.
             self.place();
+        }
+        let lasting = (self.now, self.setup.settings.reconcile_interval);
+        let disagreements = self
+            .disagreements
+            .look(lasting, self.groups.served(), &self.roster);
+        for disagreement in disagreements {
+            self.problem(disagreement);
         }
         match news {
             News::None | News::Changed => {}
@@ -103,6 +112,21 @@ impl Member {
         self.look_round();
         self.shed();
         self.is_taking = true;
+    }
+
+    /// Whether this worker is not among those who are alive. It has been silent
+    /// for too long, and so may all others have been: its next heartbeat tells
+    /// whether it still has its name, and what was read is read again then.
+    fn is_unlisted(&mut self, members: &[store::Member]) -> bool {
+        let name = self.setup.worker.name.as_str();
+        self.is_unlisted = !members.iter().any(|member| member.name == name);
+        let is_beating = self
+            .operations
+            .is_under_way(|purpose| matches!(purpose, Purpose::Beat(_)));
+        if self.is_unlisted && !is_beating {
+            self.beat();
+        }
+        self.is_unlisted
     }
 
     /// Reads the documents of groups, if they count.
@@ -126,7 +150,11 @@ impl Member {
     }
 
     pub(super) fn groups_read(&mut self, documents: &[GroupDocument]) {
+        let is_first = self.groups.is_unread();
         let (is_changed, problems) = self.groups.read(documents);
+        if is_first && documents.is_empty() && self.groups.served().is_empty() {
+            self.problem("the store has no workloads yet: divvy workload set NAME N adds one");
+        }
         for problem in problems {
             self.problem(problem);
         }
@@ -141,7 +169,12 @@ impl Member {
         let groups = groups.map(|group| (group.name().as_str().into(), group.partitions()));
         let report = Report::Groups(groups.collect());
         self.report(report);
-        self.units.serve(self.groups.served());
+        // Others say in a moment how many units they know of.
+        let moment = self.setup.settings.start_window / 3;
+        let since = self.joined.map(|_| self.now + moment);
+        self.roster.numbers_are_new = self.joined.is_some();
+        self.numbers_count_from = self.now + self.setup.settings.reconcile_interval;
+        self.units.serve_from(self.groups.served(), since);
         if !self.is_planted(Defect::KeepUnwanted) {
             let units = &self.units;
             let is_unwanted = |unit: u32| units.get(unit).group.is_none();

@@ -42,6 +42,13 @@ impl Peer {
         served.is_none_or(|served| served.contains(group.name().as_str()))
     }
 
+    /// How many units it takes this group to have, as it says; more than there
+    /// are, where it does not.
+    pub(super) fn units_of(&self, group: &Group) -> u32 {
+        let told = self.info.partitions.get(group.name().as_str());
+        told.copied().unwrap_or(u32::MAX)
+    }
+
     /// How many partitions of this group it may have.
     pub(super) fn room_in(&self, group: &Group) -> Option<u32> {
         let limits = [self.info.max_per_group, group.max_per_worker()];
@@ -57,6 +64,9 @@ pub(super) struct Roster {
     me: u32,
     /// What cannot be read is told once: the texts that were.
     told: BTreeMap<Box<str>, String>,
+    /// Numbers of units have just changed: others are about to say that they
+    /// know of it, and what they said before does not count.
+    pub(super) numbers_are_new: bool,
 }
 
 impl Roster {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::operations::Purpose;
 use super::timers::Timer;
+use super::units::Seen;
 use super::{Life, Member};
 use crate::lease::action::{Ending, Operation, Report, StopReason};
 use crate::lease::defect::Defect;
@@ -121,10 +122,9 @@ impl Member {
 
     fn session_opened(&mut self, nonce: Nonce) {
         self.session = Session::Open(nonce);
-        if self.joined.is_none() {
-            self.joined = Some(self.now);
-            self.roster_changed = self.now;
-        }
+        self.joined = Some(self.now);
+        self.is_window_over = false;
+        self.roster_changed = self.now;
         self.report(Report::Joined);
         self.beat();
         self.resync();
@@ -191,11 +191,16 @@ impl Member {
                     false => self.open_later(),
                 }
             }
+            (Session::Open(nonce), Tenure::Current) if nonce == beat && self.is_unlisted => {
+                self.is_unlisted = false;
+                self.reconcile_soon();
+            }
             (Session::Open(nonce), Tenure::Over) if nonce == beat => {
                 self.report(Report::SessionEnded(
                     "its heartbeat came too late, or the store forgot it".into(),
                 ));
                 self.session = Session::None;
+                self.forget_roster();
                 match self.life {
                     Life::Live => self.open_session(),
                     // There is nothing to leave any more.
@@ -203,6 +208,19 @@ impl Member {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Whoever has lost its name does not know who else has: if all have, the
+    /// first one back would take everything.
+    fn forget_roster(&mut self) {
+        if std::mem::take(&mut self.is_roster_known) {
+            let peers = self.roster.peers().iter();
+            self.missed = peers.map(|peer| peer.name.clone()).collect();
+        }
+        // Whose lease has run out meanwhile may be back as soon as this worker.
+        for unit in self.units.iter_mut().filter(|unit| unit.is_takeable()) {
+            unit.seen = Seen::Unknown;
         }
     }
 

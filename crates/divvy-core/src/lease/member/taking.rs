@@ -120,7 +120,8 @@ impl Member {
 
     fn may_take(&mut self) -> bool {
         let is_free = self.is_eligible() && !self.is_cordoned();
-        if !is_free || self.open_nonce().is_none() || !self.is_roster_known {
+        let is_known = self.is_roster_known && !self.is_unlisted;
+        if !is_free || self.open_nonce().is_none() || !is_known {
             return false;
         }
         if let Some(until) = self.backoff.until(self.now) {
@@ -140,17 +141,28 @@ impl Member {
         self.has_waited()
     }
 
-    /// Whether those that start together with this worker have had the time to
-    /// do so: what it takes before them, it would have to give up again.
+    /// Whether those that start together with this worker, or were there when
+    /// it lost its name, have had the time to come: what it takes before them,
+    /// it would have to give up again.
     fn has_waited(&mut self) -> bool {
         let (Some(joined), false) = (self.joined, self.is_window_over) else {
             return self.joined.is_some();
         };
-        let window = self.setup.settings.start_window;
-        let end = (joined + window).min(self.roster_changed + window / 3);
+        let settings = &self.setup.settings;
+        let window = settings.start_window;
+        let peers = self.roster.peers();
+        let mut missed = self.missed.iter();
+        let are_back = missed.all(|name| peers.iter().any(|peer| peer.name == *name));
+        let end = match window.is_zero() || are_back {
+            true if !self.missed.is_empty() => joined,
+            true => (joined + window).min(self.roster_changed + window / 3),
+            // They come when their last question to the store has run out.
+            false => joined + window + settings.renewal_try(),
+        };
         self.is_window_over = end <= self.now;
-        if !self.is_window_over {
-            self.timers.set_earlier(Timer::Take, end);
+        match self.is_window_over {
+            true => self.missed.clear(),
+            false => self.timers.set_earlier(Timer::Take, end),
         }
         self.is_window_over
     }

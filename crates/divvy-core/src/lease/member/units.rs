@@ -135,6 +135,13 @@ impl Units {
     /// From now on these groups are served, and no others. Units keep their
     /// numbers: of a group that comes back, they are known again.
     pub(super) fn serve(&mut self, groups: &[Group]) {
+        self.serve_from(groups, None);
+    }
+
+    /// The same; those that were not served are not taken before then.
+    pub(super) fn serve_from(&mut self, groups: &[Group], since: Option<Moment>) {
+        let served = self.all.iter().map(|unit| unit.group.is_some());
+        let served: Vec<bool> = served.collect();
         for unit in &mut self.all {
             unit.group = None;
         }
@@ -148,7 +155,12 @@ impl Units {
                         number,
                     }));
                 }
-                self.all[numbers[number as usize] as usize].group = Some(index);
+                let at = numbers[number as usize] as usize;
+                self.all[at].group = Some(index);
+                if !served.get(at).copied().unwrap_or(false) {
+                    let known = self.all[at].not_before;
+                    self.all[at].not_before = known.max(since);
+                }
             }
         }
         for unit in &mut self.all {

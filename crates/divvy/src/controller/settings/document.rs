@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use divvy_core::Invalid;
 use divvy_core::lease::{Group, LeaseSettings};
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::ControllerSettings;
 use crate::manager::settings::field::{OverdueName, set};
@@ -22,19 +24,50 @@ enum Preset {
 }
 
 /// A group: its number of partitions, or that and a limit.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 enum GroupForm {
     Partitions(u32),
     Limited(LimitedGroup),
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, Serialize)]
 struct LimitedGroup {
     units: u32,
-    #[serde(default)]
     max_per_worker: u32,
+}
+
+const GROUP_RULE: &str = "must be a number of units, or {units: N, max_per_worker: N}";
+
+impl<'de> Deserialize<'de> for GroupForm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl GroupForm {
+    fn read(value: &Value) -> Result<Self, String> {
+        let number = |value: &Value| value.as_u64().and_then(|count| u32::try_from(count).ok());
+        let Some(fields) = value.as_object() else {
+            let units = number(value).ok_or(GROUP_RULE)?;
+            return Ok(Self::Partitions(units));
+        };
+        let unknown = |name: &&String| !matches!(name.as_str(), "units" | "max_per_worker");
+        if let Some(name) = fields.keys().find(unknown) {
+            return Err(format!("there is no field '{name}' in it: it {GROUP_RULE}"));
+        }
+        let field = |name: &str| {
+            let value = fields.get(name);
+            let rule = || format!("its '{name}' is no number of units: it {GROUP_RULE}");
+            value
+                .map(|value| number(value).ok_or_else(rule))
+                .transpose()
+        };
+        Ok(Self::Limited(LimitedGroup {
+            units: field("units")?.ok_or(GROUP_RULE)?,
+            max_per_worker: field("max_per_worker")?.unwrap_or_default(),
+        }))
+    }
 }
 
 /// Settings as a file holds them.

@@ -97,7 +97,37 @@ fn one_line(told: &str) -> String {
 fn alone<D: DeserializeOwned>(field: &str, value: Value) -> Option<String> {
     let one = Map::from_iter([(field.to_owned(), value)]);
     let read: Result<D, _> = serde_json::from_value(one.into());
-    read.err().map(|error| error.to_string())
+    read.err().map(|error| plain(&error.to_string()))
+}
+
+/// What a parser says of a value, in words for whoever wrote it and not for
+/// whoever wrote the program.
+fn plain(told: &str) -> String {
+    let Some((found, expected)) = told.split_once(", expected ") else {
+        return told.to_owned();
+    };
+    if let Some(found) = found.strip_prefix("unknown variant ") {
+        let choices = expected.strip_prefix("one of ").unwrap_or(expected);
+        let (found, choices) = (found.trim_matches('`'), choices.replace('`', ""));
+        return format!("must be one of {choices}, and not '{found}'");
+    }
+    let kinds = ["invalid type: ", "invalid value: "];
+    let found = kinds.iter().find_map(|kind| found.strip_prefix(kind));
+    let expected = match expected {
+        "f64" => "a number",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
+        "a boolean" => "true or false",
+        "a string" => "text",
+        "a map" => "named fields",
+        _ => return told.to_owned(),
+    };
+    let Some(found) = found else {
+        return told.to_owned();
+    };
+    // It is told as `string "heavy"`, `integer `-1``.
+    let shown = found.split_once(' ').map_or(found, |(_kind, shown)| shown);
+    let shown = shown.trim_matches(['`', '"']);
+    format!("must be {expected}, and not '{shown}'")
 }
 
 fn check_size(text: &str) -> Result<(), Invalid> {
@@ -112,5 +142,34 @@ fn document(message: String) -> Error {
     Error::Document {
         document: "settings",
         message: Invalid::new("", "", message).rule().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_parser_says_is_told_without_the_names_of_types() {
+        for (told, expected) in [
+            (
+                "invalid type: string \"heavy\", expected f64",
+                "must be a number, and not 'heavy'",
+            ),
+            (
+                "invalid value: integer `-1`, expected u32",
+                "must be a whole number from 0 on, and not '-1'",
+            ),
+            (
+                "unknown variant `fsat`, expected one of `fast`, `default`, `rendezgo`",
+                "must be one of fast, default, rendezgo, and not 'fsat'",
+            ),
+            (
+                "must be a time such as 500ms",
+                "must be a time such as 500ms",
+            ),
+        ] {
+            assert_eq!(plain(told), expected);
+        }
     }
 }

@@ -21,6 +21,17 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// be read leaves the last list in force.
 ///
 /// Every worker needs the same file: whoever leads reads its own.
+///
+/// ```
+/// use divvy::manager::FileSource;
+///
+/// let path = std::env::temp_dir().join(format!("divvy-source-{}.csv", std::process::id()));
+/// std::fs::write(&path, "key,weight\ntool001:chamber1,150\ntool001:chamber2,80\n")?;
+/// let source = FileSource::new(&path)?;
+/// assert_eq!(source.read()?.len(), 2);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct FileSource {
     path: PathBuf,

@@ -16,16 +16,18 @@ use super::report::{CaseRun, Failure, Report};
 use super::run::Run;
 use super::subject::KeyValueSubject;
 
-/// Runs the named cases in order, and reports them.
+/// Runs the named cases in order, tells each that was passed, and reports them.
 macro_rules! cases {
     ($report:ident, $subject:ident, $options:ident: $($module:ident::{$($case:ident),+ $(,)?})+) => {
         $($({
             let started = tokio::time::Instant::now();
             $module::$case($subject, $options).await?;
-            $report.cases.push(CaseRun {
+            let passed = CaseRun {
                 name: stringify!($case),
                 took: started.elapsed(),
-            });
+            };
+            $subject.passed(&passed);
+            $report.cases.push(passed);
         })+)+
     };
 }

@@ -11,7 +11,7 @@ use divvy_core::store::{
 use super::super::{KeyValue, Notice, Watch};
 use super::history::brief;
 use super::report::Failure;
-use super::run::Run;
+use super::run::{Opened, Run};
 use super::subject::KeyValueSubject;
 
 #[derive(Debug, Clone)]
@@ -31,9 +31,9 @@ impl KeyValueClient {
         name: &str,
     ) -> Result<Self, Failure> {
         let cluster = run.name(cluster);
-        let opening = subject.open(&cluster);
-        let store = run.done(name, format!("open {cluster}"), opening).await?;
-        Ok(Self::of(run, store, name))
+        let opening = async { Ok(Opened(subject.open(&cluster).await?)) };
+        let opened = run.done(name, format!("open {cluster}"), opening).await?;
+        Ok(Self::of(run, opened.0, name))
     }
 
     /// `count` clients of one cluster.
@@ -254,6 +254,16 @@ impl KeyValueWatch {
             let reason = format!("a watch of {prefix:?} showed nothing within {longest:?}");
             self.run.fail(reason)
         })
+    }
+
+    /// The next change; it must come. A store that cannot say what has
+    /// happened may have a watch look often, and find nothing new.
+    pub(super) async fn next_change(&mut self) -> Result<Change, Failure> {
+        loop {
+            if let Notice::Changed(change) = self.next().await? {
+                return Ok(change);
+            }
+        }
     }
 
     /// The next notice, if one comes in time. Errors are passed over: the

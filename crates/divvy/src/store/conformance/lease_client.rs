@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::super::{LeaseNotice, LeaseNotices, Leases};
 use super::history::brief;
 use super::report::Failure;
-use super::run::Run;
+use super::run::{Opened, Run};
 use super::subject::LeaseSubject;
 
 /// A time to live that no case outlasts.
@@ -37,11 +37,11 @@ impl LeaseClient {
         worker: &str,
     ) -> Result<Self, Failure> {
         let cluster = run.name(cluster);
-        let opening = subject.open(&cluster);
-        let store = run.done(worker, format!("open {cluster}"), opening).await?;
+        let opening = async { Ok(Opened(subject.open(&cluster).await?)) };
+        let opened = run.done(worker, format!("open {cluster}"), opening).await?;
         Ok(Self {
             run: run.clone(),
-            store,
+            store: opened.0,
             cluster,
             worker: LeaseName::new("worker", worker)
                 .map_err(|error| run.fail(error.to_string()))?,

@@ -174,6 +174,16 @@ impl Run {
     }
 }
 
+/// A client as the history shows it, by what it says of itself: what a store
+/// prints for debugging may be all that it holds.
+pub(super) struct Opened<S: ?Sized>(pub(super) Arc<S>);
+
+impl<S: Store + ?Sized> fmt::Debug for Opened<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.describe())
+    }
+}
+
 /// Begins `operation` and drops it half-way: after its first steps, or after
 /// some time. Gives its result if it was faster.
 pub(super) async fn cancelled<T>(

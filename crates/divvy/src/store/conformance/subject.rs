@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use divvy_core::store::StoreError;
 
 use super::super::{KeyValue, Leases};
+use super::report::CaseRun;
 
 /// A key-value store that the suite is to judge.
 #[async_trait]
@@ -24,6 +25,11 @@ pub trait KeyValueSubject: Send + Sync {
     async fn open_aside(&self, cluster: &str) -> Result<Option<Arc<dyn KeyValue>>, StoreError> {
         let _same_for_all = cluster;
         Ok(None)
+    }
+
+    /// Told of every case as it is passed, for who wants to see how far it is.
+    fn passed(&self, case: &CaseRun) {
+        let _unused = case;
     }
 }
 
@@ -45,6 +51,11 @@ pub trait LeaseSubject: Send + Sync {
     async fn open_aside(&self, cluster: &str) -> Result<Option<Arc<dyn Leases>>, StoreError> {
         let _same_for_all = cluster;
         Ok(None)
+    }
+
+    /// Told of every case as it is passed, for who wants to see how far it is.
+    fn passed(&self, case: &CaseRun) {
+        let _unused = case;
     }
 }
 

@@ -96,6 +96,9 @@ pub(super) fn refused(error: &ServerError) -> StoreError {
     }
 }
 
+/// A server that lets nobody in without a login.
+pub(crate) const NO_LOGIN: &str = "the server asks for a login, and none is given";
+
 /// Why a connection could not be set up. The words of the server are not
 /// repeated: an old or a foreign one echoes what it was sent, which is the
 /// password.
@@ -108,7 +111,7 @@ pub(super) fn of_setup(error: &RedisError) -> StoreError {
         ErrorKind::Io => of_io(error),
         _ => match error.code().unwrap_or_default() {
             "WRONGPASS" => wrong_login(),
-            "NOAUTH" => StoreError::unfit("the server asks for a login, and none is given"),
+            "NOAUTH" => StoreError::unfit(NO_LOGIN),
             "DENIED" => StoreError::unfit(
                 "the server is in protected mode: it needs a login or an address to bind to",
             ),

@@ -21,7 +21,7 @@ use super::endpoint::Endpoint;
 use super::failure::{self, Nature};
 use super::server::Server;
 use crate::store::backoff::Backoff;
-use crate::store::connection::{Connection, ConnectionReport};
+use crate::store::connection::{Connection, ConnectionReport, tell_waiting};
 use crate::store::settings::StoreSettings;
 
 const RETRY_FIRST: Duration = Duration::from_millis(50);
@@ -216,6 +216,7 @@ impl Link {
     pub(super) async fn open(endpoint: Endpoint, timing: Timing) -> Result<Self, StoreError> {
         let deadline = Instant::now() + timing.connect;
         let mut backoff = timing.backoff();
+        let mut is_told = false;
         let carried = loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let tried = Carried::connect(&endpoint, left, None).await;
@@ -224,6 +225,10 @@ impl Link {
                 Err(error) if error.kind() != StoreErrorKind::Unavailable => return Err(error),
                 Err(error) => error,
             };
+            if !std::mem::replace(&mut is_told, true) {
+                // Whoever waits for it need not wonder why.
+                tell_waiting(&error, timing.connect);
+            }
             // A last try fits before the deadline, however long the delay.
             let last = deadline - RETRY_FIRST;
             let again = Instant::now() + backoff.delay();

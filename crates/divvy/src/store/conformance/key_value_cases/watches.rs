@@ -109,12 +109,12 @@ pub async fn a_watch_keeps_to_its_prefix_and_cluster(
     let revision = one.create(&inside, b"inside").await?;
     let expected = [entry(&inside, b"inside", revision)];
     // The first that it shows is the one inside.
-    let next = watch.next().await?;
-    let right = Notice::Changed(Change::Put(expected[0].clone()));
+    let next = watch.next_change().await?;
+    let right = Change::Put(expected[0].clone());
     run.check(next == right, || {
         format!("a watch of w showed {next:?}, which did not happen there")
     })?;
-    let next = single.next().await?;
+    let next = single.next_change().await?;
     run.check(next == right, || {
         format!("a watch of w.1 alone showed {next:?}, which did not happen there")
     })?;

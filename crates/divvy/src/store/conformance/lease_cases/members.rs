@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use divvy_core::store::{Member, SessionStart, Tenure, WorkerInfo};
+use divvy_core::store::{GivingUp, Member, SessionStart, Tenure, WorkerInfo};
 use tokio::time::Instant;
 
 use super::super::lease_client::Lifetime;
@@ -118,6 +118,12 @@ pub async fn what_a_worker_says_comes_back(
             },
             max_partitions: (number == 3).then_some(7),
             max_per_group: (number == 4).then_some(u32::MAX),
+            gives_up: (number == 1).then_some(GivingUp {
+                never: true,
+                min_runtime_ms: u64::MAX,
+                at_once: u32::MAX,
+                ..GivingUp::default()
+            }),
         };
         beats(&one, session, &info, LONG).await?;
         let wait = run.wait("what a worker says is read");
