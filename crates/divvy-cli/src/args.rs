@@ -12,11 +12,14 @@ mod cluster;
 mod exec;
 mod help;
 mod listen;
+mod named;
 mod placement;
 mod playground;
+mod shell;
 mod simulate;
 mod store;
 mod webhook;
+mod whole;
 mod worker;
 mod workload;
 
@@ -30,6 +33,7 @@ pub(crate) use exec::{ChildArgs, ExecArgs};
 pub(crate) use listen::ListenArgs;
 pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use playground::{MemberArgs, PlaygroundArgs};
+pub(crate) use shell::{CompletionsArgs, ManArgs, Shell, WordsArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
 pub(crate) use webhook::{WEBHOOK_VARIABLE, WebhookArgs};
@@ -115,7 +119,7 @@ pub(crate) enum Command {
     #[command(long_about = help::PIN, after_long_help = help::PIN_EXAMPLES)]
     Unpin(UnpinArgs),
     /// Have the partitions or workloads read anew
-    #[command(long_about = help::REFRESH)]
+    #[command(long_about = help::REFRESH, after_long_help = help::REFRESH_EXAMPLES)]
     Refresh(RefreshArgs),
     /// Become a command that ends with its parent
     #[command(hide = true)]
@@ -140,14 +144,23 @@ pub(crate) enum Command {
     /// Examine a store: server, settings, permissions, clock, latency
     #[command(long_about = help::DOCTOR, after_long_help = help::DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
-    /// Measure stores, on your own servers
-    #[command(subcommand, long_about = help::BENCH)]
+    /// Measure what a cluster's speed depends on, on your own servers
+    #[command(subcommand, long_about = help::BENCH, after_long_help = help::BENCH_EXAMPLES)]
     Bench(BenchCommand),
+    /// Print a script that completes commands and flags in a shell
+    #[command(long_about = help::COMPLETIONS, after_long_help = help::COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Say how words that are being typed may go on
+    #[command(hide = true)]
+    CompleteWords(WordsArgs),
+    /// Print the manual page, or write those of all commands
+    #[command(long_about = help::MAN, after_long_help = help::MAN_EXAMPLES)]
+    Man(ManArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyArgs {
-    /// The keys; one that starts with - goes behind --
+    /// Keys of an application; one that starts with - goes behind --
     #[arg(value_name = "KEY", required = true, allow_negative_numbers = true)]
     pub(crate) keys: Vec<String>,
     /// How many partitions there are
@@ -158,8 +171,8 @@ pub(crate) struct KeyArgs {
         allow_negative_numbers = true
     )]
     pub(crate) partitions: String,
-    /// How a key becomes a number: xxh3, djb2-js, djb2-32 or djb2-64
-    #[arg(long, value_name = "SCHEME", default_value_t)]
+    /// How a key becomes a number
+    #[arg(long, value_name = "SCHEME", default_value_t, value_parser = named::key_scheme())]
     pub(crate) scheme: KeyScheme,
     /// Name partitions as shards of a group, NAME:<n>, in place of partition_<n>
     #[arg(long, value_name = "NAME")]
@@ -176,10 +189,13 @@ pub(crate) struct AssignArgs {
     /// Print JSON: what --previous reads
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print CSV: key, worker and weight, which --previous reads too
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
     /// Draw the load of each worker, with the mean, into an SVG file
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
-    /// Also list the partitions of each worker
+    /// List the partitions of each worker, too
     #[arg(long)]
     pub(crate) list: bool,
     /// Show all workers; on a terminal a long table is shortened otherwise
@@ -196,10 +212,13 @@ pub(crate) struct PlanArgs {
     /// Print JSON: before, after, and every change with its cause; --previous reads it
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the moves as CSV: partition, from, to, cause and weight
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
     /// Draw the load of each worker before and after into an SVG file
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
-    /// Show all changes and not only the first 20
+    /// List all changes and not only the first 20
     #[arg(long)]
     pub(crate) list: bool,
     /// Show all workers; on a terminal a long table is shortened otherwise
@@ -218,22 +237,32 @@ pub(crate) struct ChangeArgs {
         display_order = 5
     )]
     pub(crate) to: Option<String>,
-    /// Add N workers, numbered on after the highest number there is
+    /// Add N workers, numbered on after the highest number there is, of the usual weight or this
     #[arg(
         long,
-        value_name = "N",
+        value_name = "N[=WEIGHT]",
         allow_negative_numbers = true,
         display_order = 6
     )]
     pub(crate) add: Option<String>,
-    /// Remove the workers of these ids
+    /// Remove the workers of these ids, or all of a zone; may be given several times
     #[arg(
         long,
-        value_name = "ID,...",
+        value_name = "ID|zone:NAME,...",
         allow_hyphen_values = true,
         display_order = 7
     )]
-    pub(crate) remove: Option<String>,
+    pub(crate) remove: Vec<String>,
+    /// Add as few workers as keep the load of every one at or below this
+    #[arg(
+        long,
+        value_name = "LOAD",
+        value_parser = load,
+        allow_negative_numbers = true,
+        conflicts_with_all = ["to", "add"],
+        display_order = 8
+    )]
+    pub(crate) fit: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -243,12 +272,18 @@ pub(crate) struct ExplainArgs {
     pub(crate) partition: String,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
-    /// Show only the first N workers of the ranking [default: 10, with --json all]
+    /// Show only the first N workers of the ranking, and the owner [default: 10, with --json all]
     #[arg(long, value_name = "N", value_parser = top, allow_negative_numbers = true)]
     pub(crate) top: Option<usize>,
-    /// Print JSON: {"partition", "owner", "method", "ranking": [{"rank", "worker", ...}]}
+    /// Print JSON: {"partition", "owner", "method", "ranking": [{"rank", "worker", ...}]}, and with
+    /// --previous "today"
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn load(text: &str) -> Result<u64, Invalid> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| Invalid::new("load", text, "must be a whole number of at least 1"))
 }
 
 fn top(text: &str) -> Result<usize, Invalid> {
@@ -257,13 +292,4 @@ fn top(text: &str) -> Result<usize, Invalid> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Args::command().debug_assert();
-    }
-}
+mod tests;

@@ -1,7 +1,11 @@
 //! Bars of block characters in relation to a mean.
 
-/// Characters of the longest bar.
+/// Characters of the longest bar where there is room.
 const WIDTH: usize = 24;
+/// Characters of the longest bar below which bars say nothing.
+const WIDTH_MIN: usize = 8;
+/// What the heading has behind the mean.
+const MEAN: &str = "│ mean";
 /// One to seven eighths of a character, from the left.
 const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
@@ -10,6 +14,8 @@ const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 pub(crate) struct Scale {
     /// What fills the width, in means; at least 1.
     full: f64,
+    /// Characters of the longest bar.
+    width: usize,
 }
 
 impl Scale {
@@ -17,13 +23,21 @@ impl Scale {
     pub(crate) fn of(ratios: impl IntoIterator<Item = f64>) -> Self {
         Self {
             full: ratios.into_iter().fold(1.0, f64::max),
+            width: WIDTH,
         }
+    }
+
+    /// The same scale with bars of at most so many characters, heading and
+    /// all; `None` where that is too few to see anything.
+    pub(crate) fn within(self, columns: usize) -> Option<Self> {
+        let width = columns.checked_sub(MEAN.chars().count())?.min(WIDTH);
+        (width >= WIDTH_MIN).then_some(Self { width, ..self })
     }
 
     /// The bar for a ratio to the mean. The mean shows as a line behind it
     /// where the bar does not cover it.
     pub(crate) fn bar(self, ratio: f64) -> String {
-        let eighths = (ratio / self.full * (WIDTH * 8) as f64).round() as usize;
+        let eighths = (ratio / self.full * (self.width * 8) as f64).round() as usize;
         // Something is never drawn as nothing.
         let eighths = eighths.max(usize::from(ratio > 0.0));
         let mut bar = "█".repeat(eighths / 8);
@@ -38,12 +52,12 @@ impl Scale {
 
     /// A heading that says what the line is.
     pub(crate) fn heading(self) -> String {
-        format!("{}│ mean", " ".repeat(self.mean()))
+        format!("{}{MEAN}", " ".repeat(self.mean()))
     }
 
     /// Characters before the mean.
     fn mean(self) -> usize {
-        (WIDTH as f64 / self.full).round() as usize
+        (self.width as f64 / self.full).round() as usize
     }
 }
 
@@ -66,5 +80,16 @@ mod tests {
     fn no_loads_and_extreme_loads_have_bars_too() {
         assert_eq!(Scale::of([]).bar(0.0).chars().count(), 25);
         assert_eq!(Scale::of([1e18]).bar(1e18).chars().count(), 24);
+    }
+
+    #[test]
+    fn bars_are_narrower_where_there_is_less_room_and_gone_where_there_is_none() {
+        let scale = Scale::of([0.5, 1.0, 2.0]);
+        let narrow = scale.within(20).expect("room for bars");
+        assert_eq!(narrow.bar(2.0), "█".repeat(14));
+        assert!(narrow.heading().chars().count() <= 20);
+        assert_eq!(scale.within(200).map(|wide| wide.width), Some(WIDTH));
+        assert!(scale.within(13).is_none());
+        assert!(scale.within(0).is_none());
     }
 }

@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use serde_json::{Map, Value};
 
-use self::fields::{Flag, nearest};
+use self::fields::Flag;
+pub(crate) use self::fields::nearest;
 use crate::failure::Failure;
 
 /// Largest file of settings.

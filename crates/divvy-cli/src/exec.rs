@@ -3,6 +3,7 @@
 
 mod child;
 mod command_line;
+mod killed;
 mod ourselves;
 mod output;
 mod sweeper;
@@ -42,6 +43,7 @@ impl Children {
     /// What was asked for, and what has to be printed of the commands' output.
     pub(crate) fn new(exec: &str, args: &ExecArgs) -> Result<(Self, Lines), Failure> {
         let command = Arc::new(CommandLine::with_places("exec", exec)?);
+        command.warn();
         let (output, lines) = Output::new(args.output_dir.as_deref())?;
         let children = Self {
             command,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::terminal;
-use crate::voice::{self, say};
+use crate::voice;
 
 /// How long the last words may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -62,8 +62,8 @@ impl Failure {
             Self::Output(_) | Self::Failed(_) => CODE_FAILED,
             Self::Usage(_) => CODE_USAGE,
         };
-        let message = self.to_string();
-        say!("{}", terminal::message(&message));
+        let message = unnumbered(&self.to_string());
+        voice::tell(format!("error: {}\n", terminal::message(&message)).into_bytes());
         voice::end(LAST_WORDS);
         ExitCode::from(code)
     }
@@ -97,6 +97,25 @@ fn told(error: &anyhow::Error) -> String {
     causes.collect::<Vec<_>>().join(": ")
 }
 
+/// A message without the numbers that the system has for its errors.
+fn unnumbered(message: &str) -> String {
+    const START: &str = " (os error ";
+    let mut told = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(START) {
+        told += before;
+        let numbered = after.split_once(')');
+        rest = match numbered.filter(|(number, _)| number.parse::<i32>().is_ok()) {
+            Some((_, rest)) => rest,
+            None => {
+                told += START;
+                after
+            }
+        };
+    }
+    told + rest
+}
+
 /// What the system says, without the number that it has for it.
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
@@ -106,5 +125,26 @@ pub(crate) fn plain(error: &io::Error) -> String {
     match number.and_then(|number| text.strip_suffix(&number)) {
         Some(text) => text.to_owned(),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_the_system_are_not_told() {
+        for (message, told) in [
+            (
+                "a: refused (os error 111) (tried for 5s)",
+                "a: refused (tried for 5s)",
+            ),
+            ("a (os error 2): b (os error 3)", "a: b"),
+            ("a (os error x) b", "a (os error x) b"),
+            ("a (os error ", "a (os error "),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(unnumbered(message), told);
+        }
     }
 }

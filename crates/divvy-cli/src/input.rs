@@ -1,5 +1,6 @@
 //! From what was typed to the library's sets.
 
+mod agreement;
 mod change;
 mod count;
 mod file;
@@ -8,11 +9,13 @@ mod partitions;
 mod previous;
 mod workers;
 
-pub(crate) use change::Change;
-pub(crate) use option::{band_width, strategy};
+pub(crate) use agreement::note_of_overlooked;
+pub(crate) use change::{Change, Target};
+pub(crate) use option::{Chosen, places_as};
 pub(crate) use partitions::partitions;
+pub(crate) use previous::previous;
 
-use divvy::{Assignment, Partitions, Workers};
+use divvy::{Assignment, Partition, Partitions, WORKER_WEIGHT_DEFAULT, Worker, Workers};
 
 use crate::args::PlacementArgs;
 use crate::failure::Failure;
@@ -35,11 +38,56 @@ impl Given {
         let workers = workers.transpose()?;
         let partitions = args.partitions.as_deref();
         let partitions = partitions.map(partitions::partitions).transpose()?;
-        Ok(Self {
+        let mut given = Self {
             workers,
             partitions,
             previous: Previous::read(args.previous.as_deref())?,
-        })
+        };
+        if let Some(workers) = given.workers.clone() {
+            given.describe_previous(&workers)?;
+        }
+        given.warn(args);
+        Ok(given)
+    }
+
+    /// Says what does not seem to go together.
+    fn warn(&self, args: &PlacementArgs) {
+        let before = self.previous();
+        if let (Some(before), Some(now)) = (before, &self.partitions) {
+            let (before, now) = (before.partitions().iter(), now.iter());
+            let names = (before.map(Partition::as_str), now.map(Partition::as_str));
+            agreement::warn_of_names("partitions", names.0, names.1);
+        }
+        if let (Some(before), Some(now)) = (before, &self.workers) {
+            let (before, now) = (before.workers().iter(), now.iter());
+            let names = (before.map(Worker::id), now.map(Worker::id));
+            agreement::warn_of_names("workers", names.0, names.1);
+        }
+        let weightless = self.partitions.as_ref();
+        let chosen = args.options.default_weight.is_some();
+        if let Some(partitions) = weightless.filter(|_| !chosen) {
+            agreement::warn_of_weightless(partitions);
+        }
+    }
+
+    /// The strategy that was chosen.
+    pub(crate) fn chosen(&self, args: &PlacementArgs) -> Result<Chosen, Failure> {
+        let previous = self.previous.as_ref();
+        Chosen::read(args, previous.and_then(|previous| previous.made.as_ref()))
+    }
+
+    /// Takes weights and zones from here for workers of whom the assignment in
+    /// force tells none.
+    pub(crate) fn describe_previous(&mut self, known: &Workers) -> Result<(), Failure> {
+        match &mut self.previous {
+            Some(previous) => previous.describe_by(known),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the assignment in force tells weights and zones of its workers.
+    pub(crate) fn is_previous_described(&self) -> bool {
+        self.previous.as_ref().is_some_and(Previous::is_described)
     }
 
     /// The assignment in force.
@@ -49,7 +97,8 @@ impl Given {
 
     /// The strategy that made the assignment in force, where that is told.
     pub(crate) fn previous_strategy(&self) -> Option<&str> {
-        self.previous.as_ref()?.strategy.as_deref()
+        let made = self.previous.as_ref()?.made.as_ref()?;
+        Some(&made.strategy)
     }
 
     /// Whether workers were named, and not only by the previous assignment.
@@ -78,5 +127,18 @@ impl Given {
     /// The partitions that were named.
     pub(crate) fn named_partitions(&self) -> Option<Partitions> {
         self.partitions.clone()
+    }
+}
+
+/// The weight that workers usually have, and whether all have it: the median
+/// of those that may own something, of two the lower.
+fn usual_weight(workers: &Workers) -> (f64, bool) {
+    let eligible = workers.iter().map(Worker::weight);
+    let mut weights: Vec<f64> = eligible.filter(|&weight| weight > 0.0).collect();
+    weights.sort_by(f64::total_cmp);
+    let middle = weights.len().saturating_sub(1) / 2;
+    match weights.get(middle) {
+        Some(&weight) => (weight, weights.first() == weights.last()),
+        None => (WORKER_WEIGHT_DEFAULT, true),
     }
 }

@@ -20,6 +20,7 @@ mod natural;
 mod plot;
 mod preview;
 mod refusal;
+mod shortfall;
 mod signals;
 mod spinner;
 mod table;
@@ -44,20 +45,21 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return refusal::report(error),
     };
-    warnings::install(args.verbose);
-    match run(&args.command) {
+    let is_member = matches!(args.command, Command::Agent(_) | Command::Worker(_));
+    warnings::install(args.verbose, is_member);
+    match run(&args.command, args.verbose) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
 }
 
-fn run(command: &Command) -> Result<(), Failure> {
+fn run(command: &Command, verbose: bool) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match command {
         Command::Key(args) => commands::key::run(args, &mut out)?,
         Command::Assign(args) => commands::assign::run(args, &mut out)?,
         Command::Plan(args) => commands::plan::run(args, &mut out)?,
-        Command::Explain(args) => commands::explain::run(args, &mut out)?,
+        Command::Explain(args) => commands::explain::run(args, verbose, &mut out)?,
         Command::Agent(_) => commands::agent::run(&mut out)?,
         Command::Workload(args) => commands::workload::run(args, &mut out)?,
         Command::Status(args) => commands::status::run(args, &mut out)?,
@@ -77,6 +79,9 @@ fn run(command: &Command) -> Result<(), Failure> {
         Command::Doctor(args) => commands::doctor::run(args, &mut out)?,
         Command::PlayMember(args) => commands::playground::play(args)?,
         Command::Bench(args) => commands::bench::run(args, &mut out)?,
+        Command::Completions(args) => commands::completions::run(args, &mut out)?,
+        Command::CompleteWords(args) => commands::completions::complete(args, &mut out)?,
+        Command::Man(args) => commands::man::run(args, &mut out)?,
     }
     out.flush().map_err(Failure::output)
 }

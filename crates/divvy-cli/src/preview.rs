@@ -52,6 +52,17 @@ impl<'a> Preview<'a> {
         &self.proposal.certificate
     }
 
+    /// The worker that will have most in relation to its share, the first of
+    /// equals; `None` where nobody has anything.
+    pub(crate) fn fullest(&self) -> Option<Holding<'a>> {
+        let holdings = Holding::all(self.after()).into_iter();
+        let held = holdings.filter(|holding| holding.load > 0 && holding.fair > 0.0);
+        held.reduce(|most, other| match other.ratio() > most.ratio() {
+            true => other,
+            false => most,
+        })
+    }
+
     /// Every worker of before or after, in natural order.
     pub(crate) fn workers(&self) -> Vec<Pair<'a>> {
         let mut pairs: BTreeMap<&str, Pair<'_>> = BTreeMap::new();

@@ -5,7 +5,12 @@ use std::io::{self, Write};
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment};
 
-use crate::terminal::printable;
+use crate::terminal::{Terminal, printable, shortened};
+
+/// Blanks between columns.
+pub(crate) const GAP: usize = 2;
+/// Columns that are left however narrow a terminal is.
+const COLUMNS_MIN: usize = 1;
 
 /// How a row or its last cell stands out on a terminal that has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +57,75 @@ impl Table {
         self.rows.push((tone, cells));
     }
 
+    /// The table as a terminal has room for it: without the first of the columns
+    /// `spare`, in their order, and with the last column shortened, where it may
+    /// be, to no fewer than `least` characters. Whoever is not at a terminal gets
+    /// everything.
+    pub(crate) fn fitted(
+        mut self,
+        terminal: &Terminal,
+        spare: &[&str],
+        least: Option<usize>,
+    ) -> Self {
+        if !terminal.interactive {
+            return self;
+        }
+        let last = self.headings.last().map(|(name, _)| name.clone());
+        for name in spare {
+            if self.width_within(least.filter(|_| self.ends_in(&last))) <= terminal.width {
+                break;
+            }
+            self.drop_column(name);
+        }
+        if least.is_some() && self.ends_in(&last) {
+            let others = self.width_within(Some(0));
+            self.shorten_last(terminal.width.saturating_sub(others));
+        }
+        self
+    }
+
+    fn ends_in(&self, name: &Option<String>) -> bool {
+        self.headings.last().map(|(name, _)| name) == name.as_ref()
+    }
+
+    /// Columns that it takes, if the last one is shortened to `most`.
+    fn width_within(&self, most: Option<usize>) -> usize {
+        let chars = |text: &str| printable(text).chars().count();
+        let widths = self.headings.iter().enumerate().map(|(index, (name, _))| {
+            let cells = self.rows.iter().map(|(_, cells)| chars(&cells[index]));
+            let widest = cells.max().unwrap_or(0);
+            let is_last = index + 1 == self.headings.len();
+            let widest = most
+                .filter(|_| is_last)
+                .map_or(widest, |most| widest.min(most));
+            let heading = if is_last && most == Some(0) {
+                0
+            } else {
+                chars(name)
+            };
+            widest.max(heading) + GAP
+        });
+        widths.sum::<usize>().saturating_sub(GAP)
+    }
+
+    fn drop_column(&mut self, name: &str) {
+        let Some(index) = self.headings.iter().position(|(found, _)| found == name) else {
+            return;
+        };
+        self.headings.remove(index);
+        for (_, cells) in &mut self.rows {
+            cells.remove(index);
+        }
+    }
+
+    fn shorten_last(&mut self, most: usize) {
+        for (_, cells) in &mut self.rows {
+            if let Some(cell) = cells.last_mut() {
+                *cell = shortened(cell, most.max(1)).into_owned();
+            }
+        }
+    }
+
     /// Writes the table, one line per row.
     pub(crate) fn write(&self, out: &mut dyn Write, colour: bool) -> io::Result<()> {
         let mut lines = self.layout().lines().collect::<Vec<_>>().into_iter();
@@ -78,6 +152,34 @@ impl Table {
         Ok(())
     }
 
+    /// The same on a terminal that may be too narrow: columns at the end are
+    /// left out until the rest fits. What is piped is whole.
+    pub(crate) fn write_within(&self, out: &mut dyn Write, terminal: &Terminal) -> io::Result<()> {
+        let mut kept = self.headings.len();
+        let mut narrow = self.first_columns(kept);
+        while terminal.interactive && kept > COLUMNS_MIN && narrow.width() > terminal.width {
+            kept -= 1;
+            narrow = self.first_columns(kept);
+        }
+        narrow.write(out, terminal.colour)
+    }
+
+    fn first_columns(&self, count: usize) -> Self {
+        let rows = self.rows.iter();
+        let rows = rows.map(|(tone, cells)| (*tone, cells[..count].to_vec()));
+        Self {
+            headings: self.headings[..count].to_vec(),
+            rows: rows.collect(),
+        }
+    }
+
+    /// Columns that the longest line takes.
+    pub(crate) fn width(&self) -> usize {
+        let layout = self.layout();
+        let widths = layout.lines().map(|line| line.trim_end().chars().count());
+        widths.max().unwrap_or(0)
+    }
+
     fn layout(&self) -> comfy_table::Table {
         let cell = |text: &str, align| {
             Cell::new(printable(text)).set_alignment(match align {
@@ -94,7 +196,7 @@ impl Table {
             table.add_row(aligned.map(|(text, (_, align))| cell(text, *align)));
         }
         for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
+            column.set_padding((0, GAP as u16));
         }
         table
     }
@@ -147,6 +249,54 @@ mod tests {
         );
     }
 
+    fn status(terminal: &Terminal) -> String {
+        let names = ["worker", "state", "weight", "owns", "partitions"];
+        let mut table = Table::new(names.map(|name| (name.to_owned(), Align::Left)));
+        let cells = [
+            "worker-0",
+            "live, leads",
+            "1",
+            "12",
+            "orders:0-3,7,9,11,13,15,17",
+        ];
+        table.push(Tone::Plain, cells.map(str::to_owned).to_vec());
+        let table = table.fitted(terminal, &["weight", "state", "partitions"], Some(12));
+        let mut out = Vec::new();
+        table
+            .write(&mut out, false)
+            .expect("a vector takes anything");
+        String::from_utf8(out).expect("tables are text")
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_the_columns_that_matter_most() {
+        let on = |width| {
+            status(&Terminal {
+                interactive: true,
+                colour: false,
+                width,
+            })
+        };
+        let whole = on(200);
+        assert!(
+            whole.contains("15,17") && whole.contains("weight"),
+            "{whole}"
+        );
+        for (width, dropped) in [(60, 0), (49, 0), (48, 1), (35, 2), (20, 3)] {
+            let text = on(width);
+            let longest = text.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(width), "{width}: {text}");
+            let columns = text.lines().next().unwrap_or_default();
+            assert_eq!(columns.split_whitespace().count(), 5 - dropped, "{text}");
+        }
+        let piped = status(&Terminal {
+            interactive: false,
+            colour: false,
+            width: 40,
+        });
+        assert_eq!(piped, whole);
+    }
+
     #[test]
     fn colour_changes_nothing_but_colour() {
         let coloured = written(true);
@@ -161,5 +311,28 @@ mod tests {
             })
             .collect();
         assert_eq!(stripped, written(false));
+    }
+
+    #[test]
+    fn the_last_column_is_left_out_where_a_terminal_is_too_narrow_for_it() {
+        let mut table = Table::new([
+            ("id".to_owned(), Align::Left),
+            ("meaning".to_owned(), Align::Left),
+        ]);
+        table.push(Tone::Plain, vec!["a".to_owned(), "x".repeat(30)]);
+        let lines = |interactive, width| {
+            let terminal = Terminal {
+                interactive,
+                colour: false,
+                width,
+            };
+            let mut out = Vec::new();
+            let written = table.write_within(&mut out, &terminal);
+            written.expect("a vector takes anything");
+            String::from_utf8(out).expect("tables are text")
+        };
+        assert_eq!(lines(true, 20), "id\na\n");
+        assert!(lines(true, 40).contains("xxx"));
+        assert!(lines(false, 20).contains("xxx"), "what is piped is whole");
     }
 }

@@ -6,12 +6,17 @@ pub(crate) use divvy::listing::shortened;
 use std::env;
 use std::io::{self, IsTerminal as _};
 
+use crate::wrap::wrap;
+
 /// Columns where the output is not a terminal.
 const WIDTH_DEFAULT: usize = 80;
 /// Columns below which nothing is wrapped any narrower.
 const WIDTH_MIN: usize = 40;
 /// Most rows of a table that a terminal gets to see unless asked for all.
 pub(crate) const ROWS_MAX: usize = 40;
+
+/// Columns beyond which a sentence is hard to read.
+pub(crate) const SENTENCE_WIDTH_MAX: usize = 80;
 
 /// Most characters of a message.
 const MESSAGE_CHARS_MAX: usize = 600;
@@ -42,6 +47,15 @@ impl Terminal {
             interactive,
             colour: interactive && colour_is_welcome(),
             width: width.unwrap_or(WIDTH_DEFAULT).max(WIDTH_MIN),
+        }
+    }
+
+    /// A line as it is written: wrapped where somebody looks at it, and whole
+    /// where a program does.
+    pub(crate) fn lines(&self, text: &str) -> Vec<String> {
+        match self.interactive {
+            true => wrap(text.split(' '), "", self.width.min(SENTENCE_WIDTH_MAX)),
+            false => vec![text.to_owned()],
         }
     }
 

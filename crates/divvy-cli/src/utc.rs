@@ -16,6 +16,14 @@ pub(crate) fn utc(unix_ms: u64) -> String {
     )
 }
 
+/// The time of a day as `14:03:22Z`.
+pub(crate) fn time_of_day(at: SystemTime) -> String {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let second = since.as_secs() % DAY;
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!("{hour:02}:{minute:02}:{:02}Z", second % 60)
+}
+
 /// How long ago that was, roughly.
 pub(crate) fn ago(unix_ms: u64) -> String {
     let at = UNIX_EPOCH + Duration::from_millis(unix_ms);

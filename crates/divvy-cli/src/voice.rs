@@ -5,14 +5,18 @@
 use std::fmt;
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use crate::utc::time_of_day;
 
 /// Lines that wait to be written.
 const LINES_MAX: usize = 1024;
 
 static VOICE: OnceLock<Voice> = OnceLock::new();
+/// Whether each line begins with the time.
+static HAS_TIMES: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 struct Voice {
@@ -39,6 +43,14 @@ pub(crate) fn begin() {
     });
 }
 
+/// The same, and each line begins with the time, unless whoever keeps them
+/// notes it anyway, as systemd's journal does.
+pub(crate) fn begin_with_times() {
+    begin();
+    let has_times = std::env::var_os("JOURNAL_STREAM").is_none();
+    HAS_TIMES.store(has_times, Ordering::Relaxed);
+}
+
 /// Waits until everything so far is written, but not for longer than this.
 pub(crate) fn end(limit: Duration) {
     let Some(voice) = VOICE.get() else { return };
@@ -51,7 +63,7 @@ pub(crate) fn end(limit: Duration) {
 
 /// Says a line of this program: `divvy: …`.
 pub(crate) fn utter(words: fmt::Arguments<'_>) {
-    tell(format!("divvy: {words}\n").into_bytes());
+    tell_timed(format!("divvy: {words}\n").into_bytes());
 }
 
 /// Says a line: `say!("{worker} starts")`.
@@ -60,7 +72,17 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-fn tell(line: Vec<u8>) {
+/// Says a line of a member's life, with the time where that is wanted.
+fn tell_timed(mut line: Vec<u8>) {
+    if HAS_TIMES.load(Ordering::Relaxed) {
+        let time = time_of_day(SystemTime::now());
+        line.splice(..0, format!("{time} ").into_bytes());
+    }
+    tell(line);
+}
+
+/// Says a line as it is given: why a command failed begins as in all others.
+pub(crate) fn tell(line: Vec<u8>) {
     let Some(voice) = VOICE.get() else {
         // Where stderr is gone there is nobody left to tell.
         let _gone = io::stderr().write_all(&line);
@@ -97,7 +119,7 @@ pub(crate) struct Aloud;
 
 impl io::Write for Aloud {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        tell(bytes.to_vec());
+        tell_timed(bytes.to_vec());
         Ok(bytes.len())
     }
 

@@ -1,6 +1,8 @@
 //! Prints what the library has to say on stderr: `warning: <message>`.
 
 use std::fmt;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -11,9 +13,13 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::terminal;
 use crate::voice::Aloud;
 
-/// Prints warnings from now on; with `verbose` also how things are done.
-pub(crate) fn install(verbose: bool) {
-    let level = if verbose { Level::DEBUG } else { Level::WARN };
+/// Where it is said that a store is not reached at once.
+const OPENING: &str = "divvy::store::opening";
+
+/// Prints warnings from now on; with `verbose` also how things are done. A `member`
+/// waits for its store for long, and says so at once.
+pub(crate) fn install(verbose: bool, member: bool) {
+    let level = if verbose { Level::DEBUG } else { Level::INFO };
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(|| Aloud)
@@ -23,14 +29,38 @@ pub(crate) fn install(verbose: bool) {
         .with_ansi(false)
         .event_format(OneLine {
             colour: terminal::colours_stderr(),
+            verbose,
+            waited: AtomicBool::new(!member),
         })
         .init();
+}
+
+/// Says what is worth knowing and nothing to worry about.
+pub(crate) fn note(text: &str) {
+    let text = terminal::message(text);
+    let line = match terminal::colours_stderr() {
+        true => format!("\u{1b}[36mnote:\u{1b}[0m {text}\n"),
+        false => format!("note: {text}\n"),
+    };
+    // Where stderr is gone there is nobody left to tell.
+    let _gone = Aloud.write_all(line.as_bytes());
 }
 
 /// `<level>: <message>`, and the fields whose values the message does not
 /// repeat.
 struct OneLine {
     colour: bool,
+    verbose: bool,
+    /// Whether it was said that a store is waited for: what comes after is told
+    /// by those who try again.
+    waited: AtomicBool,
+}
+
+impl OneLine {
+    fn is_wanted(&self, level: Level, target: &str) -> bool {
+        let is_news = || target == OPENING && !self.waited.swap(true, Ordering::Relaxed);
+        target.starts_with("divvy") && (self.verbose || level <= Level::WARN || is_news())
+    }
 }
 
 impl<S, N> FormatEvent<S, N> for OneLine
@@ -45,12 +75,13 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         // What a server's client library says, divvy says in its own words.
-        if !event.metadata().target().starts_with("divvy") {
+        let (level, target) = (*event.metadata().level(), event.metadata().target());
+        if !self.is_wanted(level, target) {
             return Ok(());
         }
         let mut said = Said::default();
         event.record(&mut said);
-        let (name, colour) = match *event.metadata().level() {
+        let (name, colour) = match level {
             Level::ERROR => ("error", "\u{1b}[31m"),
             Level::WARN => ("warning", "\u{1b}[33m"),
             Level::INFO => ("note", "\u{1b}[36m"),
@@ -77,6 +108,7 @@ impl Said {
         let mut line = self.message.clone();
         for (name, value) in &self.fields {
             if !self.message.contains(value.as_str()) {
+                let name = if *name == "why" { "because" } else { name };
                 line += &format!(", {name} {value}");
             }
         }
@@ -103,6 +135,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_store_that_is_waited_for_is_told_once_and_warnings_always() {
+        let line = OneLine {
+            colour: false,
+            verbose: false,
+            waited: AtomicBool::new(false),
+        };
+        assert!(line.is_wanted(Level::INFO, OPENING));
+        assert!(!line.is_wanted(Level::INFO, OPENING));
+        assert!(!line.is_wanted(Level::INFO, "divvy::manager"));
+        assert!(line.is_wanted(Level::WARN, "divvy::manager"));
+        assert!(!line.is_wanted(Level::ERROR, "async_nats"));
+    }
+
+    #[test]
     fn fields_are_shown_unless_the_message_has_them() {
         let said = Said {
             message: "store nats://h lost".to_owned(),
@@ -111,6 +157,6 @@ mod tests {
                 ("why", "refused".to_owned()),
             ],
         };
-        assert_eq!(said.line(), "store nats://h lost, why refused");
+        assert_eq!(said.line(), "store nats://h lost, because refused");
     }
 }

@@ -10,6 +10,7 @@ use super::exec::ExecArgs;
 use super::listen::ListenArgs;
 use super::store::{StoreArgs, span, typed_store};
 use super::webhook::WebhookArgs;
+use super::whole::number;
 
 /// Timings that fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -41,8 +42,8 @@ pub(crate) struct AgentArgs {
     /// This worker's name in its cluster [default: the pod's, or the host's with a random end]
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Its capacity in relation to the others
-    #[arg(long, value_name = "W", allow_negative_numbers = true)]
+    /// Its capacity in relation to the others [default: 1]
+    #[arg(long, value_name = "W", allow_negative_numbers = true, value_parser = number("weight"))]
     pub(crate) weight: Option<f64>,
     /// What there is to own: groups with counts, or `dynamic` for those of the store
     #[arg(long, value_name = "NAME:N,...|dynamic")]
@@ -50,7 +51,7 @@ pub(crate) struct AgentArgs {
     /// A file with settings, JSON or YAML; read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Timings, where no file has them
+    /// Timings, where no file has them [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) preset: Option<AgentPreset>,
     #[command(flatten)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use divvy::observer::Mode;
 use divvy::store::StoreUrl;
 
+use super::named;
 use super::store::{StoreArgs, span, typed_store};
 
 /// Which live cluster.
@@ -14,8 +15,8 @@ pub(crate) struct ClusterArgs {
     /// The store of the cluster [default: that of DIVVY_STORE]
     #[arg(long, value_name = "URL", value_parser = typed_store)]
     pub(crate) store: Option<StoreUrl>,
-    /// Its mode, leader or lease [default: the one that it is found in]
-    #[arg(long, value_name = "MODE")]
+    /// Which kind of coordination [default: the one that the cluster is found in]
+    #[arg(long, value_name = "MODE", value_parser = named::mode())]
     pub(crate) mode: Option<Mode>,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
@@ -23,7 +24,7 @@ pub(crate) struct ClusterArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
-    /// Also list every partition
+    /// List every partition, too
     #[arg(long)]
     pub(crate) list: bool,
     /// Print JSON: {"mode", "workers": [...], "partitions": [...], "problems": [...], ...}
@@ -44,9 +45,12 @@ pub(crate) struct DoctorArgs {
     /// The store to examine [default: that of DIVVY_STORE]
     #[arg(long, value_name = "URL", value_parser = typed_store)]
     pub(crate) store: Option<StoreUrl>,
-    /// Try only what this mode does, leader or lease [default: all that the store can serve]
-    #[arg(long, value_name = "MODE")]
+    /// Which kind of coordination to try [default: all that the store can serve]
+    #[arg(long, value_name = "MODE", value_parser = named::mode())]
     pub(crate) mode: Option<Mode>,
+    /// The lease that answers have to be quick enough for [default: those of all presets]
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub(crate) lease: Option<Duration>,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
 }
@@ -85,7 +89,7 @@ pub(crate) struct DrainArgs {
 pub(crate) struct PinArgs {
     /// The partition, such as orders:17
     pub(crate) partition: String,
-    /// The worker that shall have it
+    /// The worker that shall have it, as divvy status shows it
     pub(crate) worker: String,
     #[command(flatten)]
     pub(crate) at: ClusterArgs,

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ValueHint;
+
 use super::store::span;
 
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Running a command")]
 pub(crate) struct ExecArgs {
     /// What to run for each partition that is owned
     #[arg(long, value_name = "COMMAND")]
@@ -14,7 +17,7 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = span)]
     pub(crate) grace: Duration,
     /// A directory for what commands write, one file each, in place of stdout and stderr
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output_dir: Option<PathBuf>,
 }
 

@@ -7,7 +7,12 @@ divvy divides partitions of work among workers: fairly, with few moves, one owne
 An application's key belongs to a partition (`divvy key`), and a strategy gives each partition \
 to a worker (`divvy assign`), for reasons that can be shown (`divvy explain`). What a change of \
 workers would move can be seen before it is done (`divvy plan`). The same input gives the same \
-placement on every machine, in any order, in every release.";
+placement on every machine, in any order, in every release.
+
+Members of a live cluster are `divvy worker` and `divvy agent`, which runs a command for each \
+partition. `divvy doctor` examines the store that they meet in; `divvy status`, `divvy top` and \
+`divvy why` look at them, and `divvy drain`, `divvy pin` and others change what is wished of them. \
+`divvy playground` opens a cluster to break.";
 
 pub(super) const DIVVY_EXAMPLES: &str = "\
 Examples:
@@ -17,12 +22,13 @@ Examples:
   divvy key customer-4711 --partitions 64 --group default
 
 Output:
-  Results go to stdout, warnings and errors to stderr. --json has everything that a table has.
-  Colours only on a terminal, and not where NO_COLOR is set.
+  Results go to stdout, warnings and errors to stderr. --json has everything
+  that a table has. Colours only on a terminal, and not where NO_COLOR is set.
 
 Exit codes:
   0  done
-  1  could not: no worker that may take partitions, a file that cannot be read or is wrong
+  1  could not: a file that cannot be read or is wrong, a store that does not
+     answer, no such cluster or worker, a goal or bound that was missed
   2  wrong usage: an unknown flag, or a value out of bounds";
 
 pub(super) const KEY: &str = "\
@@ -31,8 +37,8 @@ partitions. The number is chosen once, for another sends nearly every key elsewh
 
 Schemes:
   xxh3     XXH3 with 64 bits, even whatever the keys look like
-  djb2-js  what JavaScript computes from UTF-16 units in 32 signed bits; 10 to 1000 partitions,
-           another number is corrected with a warning
+  djb2-js  what JavaScript computes from UTF-16 units in 32 signed bits; 10 to
+           1000 partitions, another number is corrected with a warning
   djb2-32  djb2 of the UTF-8 bytes in 32 bits, as cruster has it
   djb2-64  the same in 64 bits";
 
@@ -50,38 +56,55 @@ even it is.
 
 Workers (--workers):
   N                    worker-0 to worker-<N-1>, all of weight 1
-  ID[=WEIGHT],...      these; a worker of weight 2 gets twice the share of one of weight 1,
-                       one of weight 0 gets nothing
-  @FILE                a file with the fields id, weight, zone, healthy (true or false),
-                       max_partitions
+  ID[=WEIGHT],...      these; one of weight 2 gets twice the share of one of
+                       weight 1, one of weight 0 gets nothing
+  @FILE                a file with the fields id, weight, zone, healthy (true or
+                       false), max_partitions; - is stdin
 
 Partitions (--partitions):
   N                    default:0 to default:<N-1>
   GROUP:N,...          GROUP:0 to GROUP:<N-1> of each group
-  @FILE                a file with the fields key (such as tool001:chamber1), weight
+  @FILE                a file with the fields key (such as tool001:chamber1)
+                       and weight: a whole number, 1 where it is missing or 0;
+                       - is stdin
 
-Files are read by their ending: .csv with a header (separated by , or ;), .json or .yaml with a \
-list. All fields but the first are optional; in a list, a plain string is an id or key alone.
+Files are read by their ending: .csv or .tsv with a header (separated by , or ; or tabs), .json or \
+.yaml with a list. All fields but the first are optional; in a list, a plain string is an id or key \
+alone. A header may say partition or name for key; node, worker or name for id; capacity for weight.
 
-With --previous, workers and partitions that are not given are those of the assignment in force.
+With --previous, workers and partitions that are not given are those of the assignment in force, and \
+so are the strategy and its options. Where it tells no weights and zones of its workers, those of \
+--workers are taken.
+
+Words in what is printed:
+  mean                 what a worker would have if loads were even, by its
+                       weight: its share
+  max/mean, min/mean   how many times its share the fullest and the emptiest
+                       worker have
+  band                 how far from its share a load may be before partitions
+                       are moved
+  affinity             the part of the partitions that keeps its owner: 1 is all
 
 Strategies (--strategy):
-  rendezvous                shares in proportion to weights; only what must moves
+  rendezvous                shares in proportion to weights; only what must
+                            moves
   rendezvous-parallel       the same placement, computed on all cores
-  rendezvous-filtered       among a few workers per partition, for more than 10,000 of them
-  balanced                  counts even to 1, and with --previous the fewest moves to that
-  weighted-consistent-hash  loads by partition weight inside a band around each worker's share,
-                            and with --previous few moves
+  rendezvous-filtered       among a few workers per partition, for more than
+                            10,000 of them
+  balanced                  counts even to 1, and with --previous the fewest
+                            moves to that
+  weighted-consistent-hash  loads by partition weight inside a band around each
+                            worker's share, and with --previous few moves
   zoned                     the same over the zones of the workers first
   consistent-hash           a ring of virtual nodes; only what must moves
-  round-robin               counts even to 1, but nearly everything moves when a worker comes or
-                            goes";
+  round-robin               counts even to 1, but nearly everything moves when a
+                            worker comes or goes";
 
 pub(super) const ASSIGN_EXAMPLES: &str = "\
 Examples:
   divvy assign --workers 5 --partitions 64
   divvy assign --workers big=3,small --partitions orders:64,users:32 --list
-  divvy assign --workers @workers.csv --partitions @partitions.yaml --plot load.svg
+  divvy assign --workers @workers.csv --partitions @partitions.yaml --plot a.svg
   divvy assign --workers 5 --partitions 64 --json > before.json
   divvy assign --workers 6 --previous @before.json --strategy balanced";
 
@@ -91,32 +114,50 @@ partitions move and how many would have to, how even loads are before and after,
 partition moves.
 
 What there is before:
-  --previous @FILE     what `assign --json` or `plan --json` printed
+  --previous @FILE     what `assign --json` or `plan --json` printed, or who
+                       owns what in another system: CSV with the columns key,
+                       worker and, if there is one, weight (as assign --csv
+                       prints), or JSON {worker: [partition, ...]}
   without it           the partitions placed on --workers by the same strategy
 
 Which workers there will be:
   --to WORKERS         these, in the forms of --workers
-  --add N              N more of weight 1, numbered on after the highest number there is, in the
-                       zones with the fewest workers where all have one
-  --remove ID,...      all but these; goes together with --add
-  none of them         --workers, or those of --previous: what the strategy would repair
+  --add N[=WEIGHT]     N more, numbered on after the highest number there is, in
+                       the zones with the fewest workers where all have one; of
+                       the weight that the others have, or their median
+  --remove ID,...      all but these, and with zone:NAME all but those of a
+                       zone; goes together with --add
+  --fit LOAD           as few more as keep the load of every one at or below
+                       this, added as by --add
+  none of them         --workers, or those of --previous: what the strategy
+                       would repair
 
-Loads before are by the weights that partitions have now: what there is if nothing is done. The \
-number of moves needed is a bound: no assignment that is as even has fewer.
+Loads before are by the weights that partitions have now: what there is if nothing is done.
+
+Words in what is printed:
+  share                what a worker would have if loads were even, by its
+                       weight: the mean
+  max/mean, min/mean   how many times its share the fullest and the emptiest
+                       worker have
+  band                 how far from its share a load may be before partitions
+                       are moved
+  needed               a bound: no assignment that is as even has fewer moves
+  orphans              moves of partitions whose worker leaves
 
 The forms of --workers and --partitions and the strategies are those of `divvy assign`.";
 
 pub(super) const PLAN_EXAMPLES: &str = "\
 Examples:
-  divvy plan --strategy balanced --workers 3 --add 1 --partitions 2048
-  divvy plan --strategy zoned --workers @workers.csv --remove b --partitions @partitions.yaml
-  divvy assign --strategy balanced --workers 5 --partitions 64 --json > before.json
-  divvy plan --strategy balanced --previous @before.json --add 2 --plot change.svg
-  divvy plan --strategy balanced --previous @before.json --to 4 --json > plan.json";
+  divvy plan --workers 3 --add 1 --partitions 2048 --strategy balanced
+  divvy plan --workers @workers.csv --remove b --partitions @partitions.yaml
+  divvy assign --workers 5 --partitions 64 --json > before.json
+  divvy plan --previous @before.json --add 2 --plot change.svg
+  divvy plan --previous @before.json --to 4 --json > plan.json";
 
 pub(super) const EXPLAIN: &str = "\
-Shows the ranking behind the place of one partition: every worker with what was hashed for it, \
-its score, and why a better one was passed over. The first that nothing vetoes owns the partition.
+Shows the ranking behind the place of one partition: every worker with its score, and why a better \
+one was passed over. The first that nothing vetoes owns the partition. -v also shows what was hashed, \
+and how scores come about. With --previous it says where the partition is today.
 
 The forms of --workers and --partitions are those of `divvy assign`. Without --partitions the \
 partition stands alone, which is enough where its place does not depend on the others: with \
@@ -132,6 +173,14 @@ Examples:
 
 pub(super) const BENCH: &str = "\
 Measures what a cluster's speed depends on, on the machine and the servers that it will run on.";
+
+pub(super) const BENCH_EXAMPLES: &str = "\
+Examples:
+  divvy bench stores --store memory --time 200ms --leases 1000
+  divvy bench failover --store file:a.db --workers 2 --kills 1 --start-workers 2
+
+On servers:
+  divvy bench messages --store nats://localhost";
 
 pub(super) const BENCH_FAILOVER: &str = "\
 Starts workers as processes, kills followers and leaders in turn (SIGKILL), stops some in order, and \
@@ -150,13 +199,13 @@ a failure or an interrupt.";
 
 pub(super) const BENCH_FAILOVER_EXAMPLES: &str = "\
 Examples:
-  divvy bench failover --store file:./a.db --workers 2 --kills 2 --start-workers 3
-  divvy bench failover --store file:./b.db --workers 2 --kills 1 --start-workers 2 --json
-  DIVVY_STORE=file:./c.db divvy bench failover --workers 3 --kills 1 --start-workers 2
+  divvy bench failover --store file:a.db --workers 2 --kills 2 --start-workers 3
+  divvy bench failover --store file:b.db --kills 1 --start-workers 2 --json
+  DIVVY_STORE=file:c.db divvy bench failover --kills 1 --start-workers 2
 
 On servers:
-  divvy bench failover --store nats://localhost:4222 --preset default --kills 20 --json
-  divvy bench failover --store redis://localhost:6379 --workers 8 --partitions 1000 --kills 50";
+  divvy bench failover --store nats://localhost --preset calm --kills 20 --json
+  divvy bench failover --store redis://localhost --workers 8 --partitions 1000";
 
 pub(super) const BENCH_MESSAGES: &str = "\
 Publishes numbered messages to partitions that workers, as processes, own and hand on, and keeps a \
@@ -175,10 +224,10 @@ Streams, consumers and keys are this command's own, and are deleted afterwards."
 
 pub(super) const BENCH_MESSAGES_EXAMPLES: &str = "\
 On servers:
-  divvy bench messages --store nats://localhost:4222
-  divvy bench messages --store nats://localhost:4222 --retention workqueue --faults --json
-  divvy bench messages --store nats://localhost:4222 --faults --restart 'systemctl restart nats'
-  divvy bench messages --store nats://localhost:4222 --partitions 10000 --idle 30s";
+  divvy bench messages --store nats://localhost
+  divvy bench messages --store nats://localhost --retention workqueue --json
+  divvy bench messages --store nats://localhost --faults --restart ./restart
+  divvy bench messages --store nats://localhost --partitions 10000 --idle 30s";
 
 pub(super) const BENCH_STORES: &str = "\
 Measures stores: compare-and-set by one client and by many, one counter that all of them want, the \
@@ -197,7 +246,8 @@ Stores (--store):
   memory               in this process
   file:PATH            all processes of one machine
   nats://HOST:PORT     a NATS server with JetStream; tls:// with encryption
-  redis://HOST:PORT    Redis or Valkey; rediss:// with encryption, redis+unix://PATH by a socket
+  redis://HOST:PORT    Redis or Valkey; rediss:// with encryption,
+                       redis+unix://PATH by a socket
 
 An address with a password in it is taken from DIVVY_STORE, not from an argument, which everyone on \
 the machine can read.";
@@ -205,13 +255,13 @@ the machine can read.";
 pub(super) const BENCH_STORES_EXAMPLES: &str = "\
 Examples:
   divvy bench stores --time 200ms --interval 100ms
-  divvy bench stores --store memory --time 200ms --leases 1000 --interval 100ms --json
+  divvy bench stores --store memory --time 200ms --leases 1000 --json
   divvy bench stores --processes 16 --leases 3200 --interval 150ms
-  DIVVY_STORE=file:./divvy.db divvy bench stores --time 200ms --interval 100ms --clients 4
+  DIVVY_STORE=file:divvy.db divvy bench stores --time 200ms --clients 4
 
 On servers:
-  divvy bench stores --store redis://localhost:6379 --store nats://localhost:4222 --peer
-  divvy bench stores --store rediss://localhost:6380 --user divvy --password-file redis.password";
+  divvy bench stores --store redis://localhost --store nats://localhost --peer
+  divvy bench stores --store rediss://redis --user ada --password-file password";
 
 pub(super) const AGENT: &str = "\
 Takes part in a cluster in lease mode: every partition of a workload is a lease, and whoever has it \
@@ -242,12 +292,15 @@ health_cmd), and those of lease mode (docs/operating.md). A flag counts before t
 address with a secret it shows where it leads.
 
 HTTP (--listen):
-  GET /healthz                200 while it runs
-  GET /readyz                 200 while it takes part and could have its share; else 503 and why
-  GET /metrics                what it counts, for Prometheus
-  GET /v1/owned               its partitions, with tokens
-  GET /v1/explain/PARTITION   who has it, who should, what keeps it from there, and the ranking
-  POST /v1/drain              hands everything on and takes nothing; DELETE ends that
+  GET /healthz               200 while it runs
+  GET /readyz                200 while it takes part and could have its share;
+                             else 503 and why
+  GET /metrics               what it counts, for Prometheus
+  GET /v1/owned              its partitions, with tokens
+  GET /v1/explain/PARTITION  who has it, who should, what keeps it from there,
+                             and the ranking
+  POST /v1/drain             hands everything on and takes nothing; DELETE ends
+                             that
 
 An address that other machines can reach needs --listen-token-file: clients send the token as \
 `Authorization: Bearer TOKEN`, and only probes are answered yes or no without it.
@@ -255,19 +308,20 @@ An address that other machines can reach needs --listen-token-file: clients send
 Stores (--store):
   memory               in this process, so alone
   file:PATH            all agents of one machine
-  redis://HOST:PORT    Redis or Valkey; rediss:// with encryption, redis+unix://PATH by a socket
+  redis://HOST:PORT    Redis or Valkey; rediss:// with encryption,
+                       redis+unix://PATH by a socket
 
 An address with a password in it is taken from DIVVY_STORE, or from a --config that not everybody can \
 read, and not from an argument, which everyone on the machine can read.";
 
 pub(super) const AGENT_EXAMPLES: &str = "\
 Examples:
-  divvy agent --store memory --preset fast --workloads demo:2 --exec 'echo {workload} {unit}' --run-for 2s
-  divvy agent --store file:./agents.db --preset fast --workloads demo:8 --exec 'sleep 1000' --run-for 2s
+  divvy agent --store memory --workloads a:2 --exec 'echo {unit}' --run-for 5s
+  divvy agent --store file:a.db --workloads a:8 --exec 'sleep 1000' --run-for 2s
 
 On servers:
-  divvy agent --store redis://localhost:6379 --workloads orders:64 --exec 'consume {unit} {token}'
-  divvy agent --store redis://localhost:6379 --config agent.yaml --exec 'sh -c \"exec ./run.sh\"'";
+  divvy agent --store redis://localhost --workloads a:64 --exec './run {unit}'
+  divvy agent --store redis://localhost --config agent.yaml --exec './run'";
 
 pub(super) const WORKLOAD: &str = "\
 Shows or changes the workloads that a store holds. Agents with --workloads dynamic serve them, and \
@@ -348,6 +402,37 @@ pub(super) const REFRESH: &str = "\
 Has the leader of a cluster read its source of partitions now, instead of at its next time; in \
 lease mode, has every worker read workloads, members and leases.";
 
+pub(super) const REFRESH_EXAMPLES: &str = "\
+Examples:
+  divvy refresh --store file:./agents.db
+  divvy refresh --store file:./divvy.db --mode leader --cluster payments";
+
+pub(super) const COMPLETIONS: &str = "\
+Prints a script by which a shell completes commands, flags, names of strategies, presets and \
+scenarios, and files. The script asks the divvy that is installed, so it need not be made again for \
+another release. Once, for all shells that are started from then on:
+
+  bash  in ~/.bashrc: source <(divvy completions bash)
+  zsh   divvy completions zsh > ~/.zfunc/_divvy
+        and in ~/.zshrc, before compinit: fpath+=~/.zfunc
+  fish  divvy completions fish > ~/.config/fish/completions/divvy.fish";
+
+pub(super) const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  divvy completions bash > divvy.bash
+  divvy completions zsh > _divvy
+  divvy completions fish > divvy.fish";
+
+pub(super) const MAN: &str = "\
+Prints the manual page of divvy, or writes one for each command into a directory and prints their \
+names. Where `man` finds them: ~/.local/share/man/man1 for yourself, /usr/local/share/man/man1 for \
+everybody.";
+
+pub(super) const MAN_EXAMPLES: &str = "\
+Examples:
+  divvy man > divvy.1
+  divvy man --dir man1";
+
 pub(super) const WORKER: &str = "\
 Takes part in a cluster as one of its workers: claims a stable id, may lead, and owns what it is \
 given until a signal (TERM or INT) or --run-for ends it. Every event is a line of JSON on stdout, \
@@ -376,7 +461,8 @@ Stores (--store):
   memory               in this process, so alone
   file:PATH            all processes of one machine
   nats://HOST:PORT     a NATS server with JetStream; tls:// with encryption
-  redis://HOST:PORT    Redis or Valkey; rediss:// with encryption, redis+unix://PATH by a socket
+  redis://HOST:PORT    Redis or Valkey; rediss:// with encryption,
+                       redis+unix://PATH by a socket
 
 An address with a password in it is taken from DIVVY_STORE, or from a --config that not everybody can \
 read, and not from an argument, which everyone on the machine can read.";
@@ -384,12 +470,12 @@ read, and not from an argument, which everyone on the machine can read.";
 pub(super) const WORKER_EXAMPLES: &str = "\
 Examples:
   divvy worker --store memory --preset fast --partitions 8 --run-for 2s
-  divvy worker --store file:./divvy.db --preset fast --instance a --partitions orders:4 --run-for 3s
-  DIVVY_STORE=memory divvy worker --preset fast --partitions 2 --tick 200ms --run-for 2s
+  divvy worker --store file:a.db --preset fast --partitions mail:4 --run-for 3s
+  DIVVY_STORE=memory divvy worker --preset fast --partitions 2 --run-for 3s
 
 On servers:
-  divvy worker --store nats://localhost:4222 --cluster payments --partitions @shards.csv
-  divvy worker --store redis://localhost:6379 --config worker.yaml --on-stop return";
+  divvy worker --store nats://localhost --cluster orders --partitions @all.csv
+  divvy worker --store redis://localhost --config worker.yaml --on-stop return";
 
 pub(super) const DOCTOR: &str = "\
 Examines a store before workers or agents rely on it, or when they do not get on with it: the \
@@ -432,7 +518,7 @@ them and deletes all that they have written. DIVVY_STORE alone starts nothing:
 
   divvy playground --store redis://127.0.0.1:6379 --workers 6
   divvy playground --store file:./playground.db --mode lease
-  divvy playground --store nats://127.0.0.1:4222 --partitions 1000 --preset default
+  divvy playground --store nats://127.0.0.1:4222 --partitions 1000
 
 --observe shows a live cluster in place of a world: its workers, partitions and moves as they are, \
 by real time, as divvy status, top and why tell them. Nothing can be changed from that page, and what \
@@ -440,7 +526,7 @@ the store does not tell is left out. A store that goes away is waited for:
 
   divvy playground --observe --store redis://127.0.0.1:6379 --cluster orders
   divvy playground --observe --store nats://127.0.0.1:4222 --mode leader
-  divvy playground --observe --store file:./divvy.db --mode lease --interval 2s";
+  divvy playground --observe --store file:divvy.db --mode lease --interval 2s";
 
 pub(super) const PLAYGROUND_EXAMPLES: &str = "\
 Examples:
@@ -462,8 +548,10 @@ What to run:
   --seeds N            so many worlds, from --from on
   --hours H            worlds until their clusters have lived so long together
   --seed N             one world; --trace prints all that happens in it
-  --defects            the members with a mistake in one line, each until it is caught
-  --figures            how long hand-overs take in the time of the world, and how fast it runs
+  --defects            the members with a mistake in one line, each until it is
+                       caught
+  --figures            how long hand-overs take in the time of the world, and
+                       how fast it runs
 
 A long run goes on where it was interrupted if --resume names the same file.";
 

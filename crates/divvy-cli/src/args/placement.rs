@@ -6,6 +6,8 @@ use divvy::{
     VIRTUAL_NODES_MAX,
 };
 
+use super::named;
+
 /// The narrowest band that the library keeps: its smallest overload threshold
 /// less 1, which in binary is not the number that people write.
 pub(crate) const BAND_MIN: f64 = 0.15;
@@ -31,13 +33,13 @@ pub(crate) struct PlacementArgs {
         display_order = 2
     )]
     pub(crate) partitions: Option<String>,
-    /// The assignment in force: what `assign --json` or `plan --json` printed
+    /// The assignment in force: what `assign --json` or `plan --json` printed, or who owns what in
+    /// another system
     #[arg(long, value_name = "@FILE", display_order = 3)]
     pub(crate) previous: Option<String>,
-    /// rendezvous, rendezvous-parallel, rendezvous-filtered, balanced, weighted-consistent-hash, zoned, consistent-hash
-    /// or round-robin
-    #[arg(long, value_name = "NAME", default_value_t, display_order = 4)]
-    pub(crate) strategy: StrategyName,
+    /// Who places partitions [default: what made --previous, or else rendezvous]
+    #[arg(long, value_name = "NAME", value_parser = named::strategy(), display_order = 4)]
+    pub(crate) strategy: Option<StrategyName>,
     #[command(flatten)]
     pub(crate) options: OptionArgs,
 }
@@ -46,31 +48,31 @@ pub(crate) struct PlacementArgs {
 /// the library's to say.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OptionArgs {
-    /// How far from its share a load may be: 0.3, the default, allows 0.7 to 1.3 times the share;
-    /// of weighted-consistent-hash and zoned
+    /// How far from its share a load may be: 0.3 allows 0.7 to 1.3 times the share; of
+    /// weighted-consistent-hash and zoned [default: 0.3]
     #[arg(long, value_name = "F", value_parser = band, allow_hyphen_values = true, help_heading = HEADING)]
     pub(crate) band: Option<f64>,
-    /// From how many times the mean weight on a partition is placed first and spread, by default
-    /// 2; of weighted-consistent-hash and zoned
+    /// From how many times the mean weight on a partition is placed first and spread; of
+    /// weighted-consistent-hash and zoned [default: 2]
     #[arg(long, value_name = "F", value_parser = extreme, allow_hyphen_values = true, help_heading = HEADING)]
     pub(crate) extreme: Option<f64>,
-    /// What a partition of weight 0 or none counts for, by default 1; of weighted-consistent-hash
-    /// and zoned
+    /// What a partition of weight 0 or none counts for; of weighted-consistent-hash and zoned
+    /// [default: 1]
     #[arg(long, value_name = "N", value_parser = default_weight, allow_negative_numbers = true, help_heading = HEADING)]
     pub(crate) default_weight: Option<i64>,
     /// Keep the band for equal weights too, which go by the ring alone otherwise; of
     /// weighted-consistent-hash
     #[arg(long, help_heading = HEADING)]
     pub(crate) no_fast_path: bool,
-    /// Points on the ring per unit of weight, by default 150; of consistent-hash and
-    /// weighted-consistent-hash
+    /// Points on the ring per unit of weight; of consistent-hash and weighted-consistent-hash
+    /// [default: 150]
     #[arg(long, value_name = "N", value_parser = virtual_nodes, allow_negative_numbers = true, help_heading = HEADING)]
     pub(crate) virtual_nodes: Option<u32>,
-    /// Gives an independent placement, by default 0; of all but round-robin
+    /// Seed of the placement: another gives an independent one; of all but round-robin [default: 0]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true, help_heading = HEADING)]
     pub(crate) seed: Option<u64>,
-    /// How scores come about: native, cruster or rendezgo; of rendezvous
-    #[arg(long, value_name = "SCHEME", help_heading = HEADING)]
+    /// How scores come about; of rendezvous [default: native]
+    #[arg(long, value_name = "SCHEME", value_parser = named::scheme(), help_heading = HEADING)]
     pub(crate) scheme: Option<SchemeName>,
     /// The cluster that the workers belong to; of the scheme rendezgo
     #[arg(long, value_name = "NAME", help_heading = HEADING)]

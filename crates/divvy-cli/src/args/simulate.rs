@@ -5,12 +5,16 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use divvy::Invalid;
 
+use super::whole::whole;
+
+/// Highest number of a fault.
+const FAULTS_MAX: usize = 1_000_000;
 /// Most threads.
 const JOBS_MAX: usize = 1024;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SimulateArgs {
-    /// Which kind of coordination to try
+    /// Which kind of coordination
     #[arg(long, value_name = "MODE", default_value = "leader")]
     pub(crate) mode: Mode,
     /// Run so many seeds [default: 1000]
@@ -20,7 +24,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "H", value_parser = hours, group = "what")]
     #[arg(allow_negative_numbers = true)]
     pub(crate) hours: Option<f64>,
-    /// Run this seed alone
+    /// Seed of the one world to run
     #[arg(long, value_name = "N", value_parser = seed, group = "what")]
     pub(crate) seed: Option<u64>,
     /// Plant each known mistake and show which invariant catches it, and when
@@ -36,7 +40,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, requires = "seed", conflicts_with_all = ["json", "seeds", "hours"])]
     pub(crate) trace: bool,
     /// Leave these faults out of the world, by their number in the trace
-    #[arg(long, value_name = "N,...", requires = "seed", value_delimiter = ',')]
+    #[arg(long, value_name = "N,...", requires = "seed", value_delimiter = ',', value_parser = fault())]
     #[arg(conflicts_with_all = ["seeds", "hours"])]
     pub(crate) without: Vec<usize>,
     /// Plant this mistake into every member
@@ -56,15 +60,20 @@ pub(crate) struct SimulateArgs {
 /// A kind of coordination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// A leader places partitions, by compare-and-set in a store.
+    /// A leader places partitions, by compare-and-set in a store
     Leader,
-    /// Workers take leases that a store lets expire.
+    /// Workers take leases that a store lets expire
     Lease,
 }
 
 fn count(text: &str) -> Result<u64, Invalid> {
     let number = text.parse().ok().filter(|&number| number > 0);
     number.ok_or_else(|| Invalid::new("seeds", text, "must be a whole number of at least 1"))
+}
+
+/// The number of a fault in a trace.
+pub(super) fn fault() -> impl Fn(&str) -> Result<usize, Invalid> + Clone + Send + Sync + 'static {
+    whole("without", 0..=FAULTS_MAX)
 }
 
 fn seed(text: &str) -> Result<u64, Invalid> {

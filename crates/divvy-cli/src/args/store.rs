@@ -1,6 +1,7 @@
 //! Which store, and how it is reached: the flags that all commands on a live
 //! cluster share.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,11 +17,14 @@ pub(crate) const STORE_VARIABLE: &str = "DIVVY_STORE";
 /// The longest span of time that can be typed.
 const SPAN_MAX: Duration = Duration::from_mins(60);
 
+/// The bits of a file's mode that let everybody read or change it.
+const EVERYBODY: u32 = 0o006;
+
 /// How a store is reached.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Reaching the store")]
 pub(crate) struct StoreArgs {
-    /// Whose keys these are; workloads of agents belong to all clusters of a store
+    /// The cluster whose keys these are; workloads of agents belong to all clusters of a store
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) cluster: String,
     /// The user to log in as
@@ -57,7 +61,7 @@ pub(crate) struct StoreArgs {
     #[arg(long, value_name = "NAME", default_value = "divvy")]
     pub(crate) bucket: String,
     /// NATS: copies of the bucket, where it has to be made
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = replicas)]
     pub(crate) replicas: u8,
 }
 
@@ -94,7 +98,33 @@ impl StoreArgs {
         settings
             .check()
             .map_err(|error| Failure::Usage(error.to_string()))?;
+        self.warn_of_secrets();
         Ok(settings)
+    }
+
+    /// Warns of secrets that everybody can read: those that are mounted often
+    /// can be, so they are not refused.
+    fn warn_of_secrets(&self) {
+        let files = [
+            ("password", &self.password_file),
+            ("token", &self.token_file),
+            ("nkey", &self.nkey_file),
+            ("creds", &self.creds_file),
+        ];
+        for (name, path) in files {
+            let Some(path) = path else { continue };
+            // One that is not there is told when it is read.
+            let is_everybodys = path
+                .metadata()
+                .is_ok_and(|file| file.is_file() && file.mode() & EVERYBODY != 0);
+            if is_everybodys {
+                let path = path.display();
+                tracing::warn!(
+                    "--{name}-file {path}: everybody on this machine may read or change it: \
+                     chmod o-rw it"
+                );
+            }
+        }
     }
 }
 
@@ -154,6 +184,11 @@ pub(crate) fn typed_store(text: &str) -> Result<StoreUrl, Invalid> {
         return Err(Invalid::new("store", url, rule));
     }
     Ok(url)
+}
+
+fn replicas(text: &str) -> Result<u8, Invalid> {
+    let number = text.parse().ok().filter(|n| matches!(n, 1 | 3 | 5));
+    number.ok_or_else(|| Invalid::new("replicas", text, "must be 1, 3 or 5"))
 }
 
 /// A span of time as in settings, such as `1m30s`, up to an hour.

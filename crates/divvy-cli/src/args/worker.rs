@@ -9,14 +9,18 @@ use divvy::store::StoreUrl;
 
 use super::exec::ExecArgs;
 use super::listen::ListenArgs;
+use super::named;
 use super::store::{StoreArgs, span, typed_store};
 use super::webhook::WebhookArgs;
 
 /// Timings that fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
+    /// A lease of 0.7 seconds
     Fast,
+    /// A lease of 6 seconds
     Default,
+    /// A lease of 15 seconds
     Calm,
 }
 
@@ -34,9 +38,9 @@ impl Preset {
 /// What becomes of the partitions of a worker that is asked to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnStop {
-    /// Others get them at once.
+    /// Others get them at once
     Leave,
-    /// They are kept for it.
+    /// They are kept for it
     Return,
 }
 
@@ -52,7 +56,7 @@ pub(crate) struct WorkerArgs {
     /// A file with settings, JSON or YAML; read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Timings, where no file has them
+    /// Timings, where no file has them [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) preset: Option<Preset>,
     /// What there is to own: a count, groups with counts, or a file, which is read again when it
@@ -63,9 +67,13 @@ pub(crate) struct WorkerArgs {
         allow_negative_numbers = true
     )]
     pub(crate) partitions: Option<String>,
-    /// Who places them, with its default options; others stand in a file
-    #[arg(long, value_name = "NAME")]
+    /// Who places partitions, with its default options; others stand in a file
+    #[arg(long, value_name = "NAME", value_parser = named::strategy())]
     pub(crate) strategy: Option<StrategyName>,
+    /// The assignment in force in another system, which the first placement of the cluster leaves
+    /// as it is: CSV with the columns key and worker, or JSON {worker: [partition, ...]}
+    #[arg(long, value_name = "@FILE")]
+    pub(crate) previous: Option<String>,
     #[command(flatten)]
     pub(crate) run: ExecArgs,
     /// What to do with partitions when a signal ends the worker [default: shutdown of --config, or

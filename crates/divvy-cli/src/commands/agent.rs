@@ -8,6 +8,7 @@ mod health;
 mod printed;
 mod reload;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +31,7 @@ use self::consumers::Consumers;
 use self::health::Fitness;
 use self::reload::Reloading;
 use crate::args::AgentArgs;
-use crate::commands::worker::store_of;
+use crate::commands::worker::store_among;
 use crate::config::Layered;
 use crate::exec::{self, CommandLine};
 use crate::failure::Failure;
@@ -40,6 +41,8 @@ use crate::voice::{self, say};
 use crate::webhook::Deadlines;
 use crate::work::Doing;
 
+/// The stores that have leases.
+const STORES: &str = "redis://HOST:PORT, file:PATH or memory";
 /// Events that wait to be told.
 const EVENTS_MAX: usize = 1 << 16;
 /// How long the last of them may take.
@@ -50,7 +53,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
     if layered.args.print_config {
         return printed::print(layered, out);
     }
-    voice::begin();
+    voice::begin_with_times();
     let settings = settings(&layered)?;
     let args = &layered.args;
     let deadlines = Deadlines {
@@ -63,11 +66,11 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
                     --exec 'consume {workload} {unit} {token}', or --webhook";
         return Err(Failure::Usage(text.to_owned()));
     };
-    let health = match &args.health_cmd {
-        Some(text) => Some(CommandLine::parse("health-cmd", text)?),
-        None => None,
-    };
-    let store = (store_of(args.store.as_ref())?, args.reach.settings()?);
+    let health = health_command(args)?;
+    let store = (
+        store_among(args.store.as_ref(), STORES)?,
+        args.reach.settings()?,
+    );
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -117,6 +120,15 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
         let lived = life.join();
         lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// What is asked whether this worker is healthy.
+fn health_command(args: &AgentArgs) -> Result<Option<CommandLine>, Failure> {
+    let text = args.health_cmd.as_deref();
+    let command = text.map(|text| CommandLine::parse("health-cmd", text));
+    let command = command.transpose()?;
+    command.iter().for_each(CommandLine::warn);
+    Ok(command)
 }
 
 /// Ends although nobody has read all that commands wrote: nothing runs any
@@ -219,6 +231,9 @@ fn announce(worker: &str, cluster: &str, store: &StoreUrl, settings: &Controller
     }
     let served = served.join(", ");
     say!("{worker} of cluster '{cluster}' at {store}, for {served}");
+    if settings.weight == 0.0 {
+        say!("its weight is 0: it takes nothing");
+    }
 }
 
 /// Answers for an agent that begins, where that is asked for.
@@ -256,12 +271,19 @@ fn refused(error: ControllerError) -> Failure {
 
 /// Tells people what happens.
 async fn tell(mut events: mpsc::Receiver<ControllerEvent>) {
+    let mut failed = BTreeSet::new();
     while let Some(event) = events.recv().await {
         let line = match event.kind {
             Told::Joined => "takes part".to_owned(),
             Told::Members(members) => format!("workers: {}", members.join(", ")),
             Told::Starting { key, token, .. } => format!("{key} starts, with token {token}"),
-            Told::Started { key, failed: true } => format!("{key} could not be started"),
+            Told::Started { key, failed: true } => {
+                let line = format!("{key} could not be started");
+                failed.insert(key);
+                line
+            }
+            // Others are told when they start.
+            Told::Started { key, .. } if failed.remove(&key) => format!("{key} runs now"),
             Told::Stopping { key, reason } => format!("{key} stops: {reason}"),
             Told::Stopped { key } => format!("{key} has stopped"),
             Told::Recovered => "the store works again".to_owned(),

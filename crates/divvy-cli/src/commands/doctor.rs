@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::anyhow;
-use divvy::doctor::{Finding, Verdict, examine};
+use divvy::doctor::{Finding, Verdict, examine_for};
 use serde::Serialize;
 
 use super::{live, write_json};
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &DoctorArgs, out: &mut dyn Write) -> Result<(), Failure>
     let modes: Vec<_> = args.mode.into_iter().collect();
     let findings = live::block_on(async {
         let _spinner = Spinner::start("examining the store");
-        let examined = examine(&url, &settings, &modes).await;
+        let examined = examine_for(&url, &settings, &modes, args.lease).await;
         examined.map_err(|invalid| divvy::Error::from(invalid).into())
     })?;
     let bad: Vec<&Finding> = of(&findings, Verdict::Bad).collect();

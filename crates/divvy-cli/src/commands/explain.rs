@@ -1,137 +1,283 @@
 //! `divvy explain`: the ranking behind the place of one partition.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use divvy::{Explanation, Partition, Partitions, Ranked, StrategyName};
+use divvy::{Explanation, Partition, Partitions, Ranked, StrategyName, Workers};
+use serde::Serialize;
 
 use super::write_json;
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
-use crate::input::{self, Given};
+use crate::input::{self, Chosen, Given};
 use crate::spinner::Spinner;
 use crate::table::{Align, Table, Tone};
-use crate::terminal::{Terminal, printable};
+use crate::terminal::{SENTENCE_WIDTH_MAX, Terminal, printable};
 use crate::wrap::wrap;
 
 /// Rows of the table unless another number is chosen.
 const TOP_DEFAULT: usize = 10;
-/// Columns beyond which a sentence is hard to read.
-const SENTENCE_WIDTH_MAX: usize = 80;
+/// Workers before the owner that a sentence names.
+const PASSED_MAX: usize = 3;
+/// What begins the part of a method that says how the ranking comes about,
+/// where the part before tells what becomes of the partition.
+const RANKED: &str = " Ranked by ";
 
-pub(crate) fn run(args: &ExplainArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let strategy = input::strategy(&args.placement)?;
+pub(crate) fn run(args: &ExplainArgs, verbose: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let spinner = Spinner::start("reading");
     let given = Given::read(&args.placement)?;
-    let partitions = partitions(args, &given)?;
+    let chosen = given.chosen(&args.placement)?;
+    let partitions = partitions(args, &given, chosen.name())?;
     let workers = given.workers()?;
     spinner.turn_to("ranking");
+    let strategy = &chosen.strategy;
     let mut explanation =
         strategy.explain(&args.partition, &workers, &partitions, given.previous())?;
-    drop(spinner);
+    let today = given.previous();
+    let today = today.and_then(|previous| previous.owner_of(&args.partition));
+    let today = today.map(|worker| worker.id().to_owned());
     if args.json {
-        explanation.ranking.truncate(args.top.unwrap_or(usize::MAX));
-        return write_json(out, &explanation);
+        let top = args.top.unwrap_or(usize::MAX);
+        let owner = explanation.owner.clone();
+        explanation
+            .ranking
+            .retain(|ranked| ranked.rank <= top || ranked.worker == owner);
+        drop(spinner);
+        return write_json(out, &Document { today, explanation });
     }
-    let top = args.top.unwrap_or(TOP_DEFAULT);
-    write(&explanation, top, &Terminal::of_stdout(), out).map_err(Failure::output)
+    let answer = Answer {
+        explanation: &explanation,
+        strategy: chosen.name(),
+        today: today.as_deref(),
+        workers: &workers,
+        loads: loads(&chosen, &given, &workers, &partitions)?,
+        top: args.top.unwrap_or(TOP_DEFAULT),
+        verbose,
+        terminal: Terminal::of_stdout(),
+    };
+    drop(spinner);
+    input::note_of_overlooked(chosen.name(), &given, &workers, &partitions);
+    answer.write(out).map_err(Failure::output)
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Document {
+    /// Who owns the partition by the assignment in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    today: Option<String>,
+    #[serde(flatten)]
+    explanation: Explanation,
+}
+
+/// Whether the place of a partition depends on the partition alone.
+fn places_each_alone(strategy: StrategyName) -> bool {
+    matches!(
+        strategy,
+        StrategyName::Rendezvous
+            | StrategyName::RendezvousParallel
+            | StrategyName::RendezvousFiltered
+            | StrategyName::ConsistentHash
+    )
 }
 
 /// The set that the partition is one of; it alone where none was named and
 /// the strategy places each by itself.
-fn partitions(args: &ExplainArgs, given: &Given) -> Result<Partitions, Failure> {
+fn partitions(
+    args: &ExplainArgs,
+    given: &Given,
+    strategy: StrategyName,
+) -> Result<Partitions, Failure> {
     if let Some(partitions) = given.named_partitions() {
         return Ok(partitions);
     }
     let partition: Partition = args.partition.parse()?;
-    match (args.placement.strategy, given.previous()) {
-        (
-            StrategyName::Rendezvous
-            | StrategyName::RendezvousParallel
-            | StrategyName::RendezvousFiltered
-            | StrategyName::ConsistentHash,
-            _,
-        ) => Ok(Partitions::new([partition])?),
-        (_, Some(previous)) => Ok(previous.partitions().clone()),
-        (strategy, None) => Err(Failure::Usage(format!(
+    match given.previous() {
+        _ if places_each_alone(strategy) => Ok(Partitions::new([partition])?),
+        Some(previous) => Ok(previous.partitions().clone()),
+        None => Err(Failure::Usage(format!(
             "strategy '{strategy}': places a partition by all of them, give --partitions or \
              --previous"
         ))),
     }
 }
 
-fn write(
-    explanation: &Explanation,
-    top: usize,
-    terminal: &Terminal,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    writeln!(
-        out,
-        "{} belongs to {}",
-        printable(&explanation.partition),
-        printable(&explanation.owner)
-    )?;
-    writeln!(out)?;
-    let ranking = &explanation.ranking;
-    if !ranking.is_empty() {
-        let left_out = write_ranking(explanation, top, terminal, out)?;
-        if left_out > 0 {
-            let all = ranking.len();
-            writeln!(
-                out,
-                "{left_out} of {all} workers left out: --top {all} or --json shows all"
-            )?;
-        }
-        writeln!(out)?;
+/// What each worker has once everything is placed, where the place depends on
+/// that.
+fn loads(
+    chosen: &Chosen,
+    given: &Given,
+    workers: &Workers,
+    partitions: &Partitions,
+) -> Result<BTreeMap<String, u64>, Failure> {
+    if places_each_alone(chosen.name()) || chosen.name() == StrategyName::RoundRobin {
+        return Ok(BTreeMap::new());
     }
-    let width = terminal.width.min(SENTENCE_WIDTH_MAX);
-    let method = printable(&explanation.method);
-    for line in wrap(method.split_whitespace(), "", width) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+    let strategy = &chosen.strategy;
+    let assignment = strategy.assign(workers, partitions, given.previous())?;
+    // Some count partitions and some weigh them.
+    let by_count = chosen.name() == StrategyName::Balanced;
+    let counts = || assignment.counts().into_iter().map(|count| count as u64);
+    let loads: Vec<u64> = match by_count {
+        true => counts().collect(),
+        false => assignment.loads(),
+    };
+    let ids = workers.iter().map(|worker| worker.id().to_owned());
+    Ok(ids.zip(loads).collect())
 }
 
-/// Writes the first `top` of the ranking and the owner wherever it is, and
-/// returns how many workers that leaves out.
-fn write_ranking(
-    explanation: &Explanation,
+/// What to print, and where to.
+struct Answer<'a> {
+    explanation: &'a Explanation,
+    strategy: StrategyName,
+    /// Who owns the partition by the assignment in force.
+    today: Option<&'a str>,
+    workers: &'a Workers,
+    /// By worker, where that matters.
+    loads: BTreeMap<String, u64>,
     top: usize,
-    terminal: &Terminal,
-    out: &mut dyn Write,
-) -> io::Result<usize> {
-    let mut table = Table::new([
-        ("rank".to_owned(), Align::Right),
-        ("worker".to_owned(), Align::Left),
-        ("weight".to_owned(), Align::Right),
-        ("hash".to_owned(), Align::Left),
-        ("score".to_owned(), Align::Right),
-        ("note".to_owned(), Align::Left),
-    ]);
-    let is_owner = |ranked: &Ranked| ranked.worker == explanation.owner;
-    let shown = |ranked: &&Ranked| ranked.rank <= top || is_owner(ranked);
-    for ranked in explanation.ranking.iter().filter(shown) {
-        let (tone, note) = match ranked.veto {
-            Some(veto) => (Tone::Faint, veto.to_string()),
-            None if is_owner(ranked) => (Tone::Strong, "owner".to_owned()),
-            None => (Tone::Plain, String::new()),
+    /// Whether to say how the ranking comes about.
+    verbose: bool,
+    terminal: Terminal,
+}
+
+impl Answer<'_> {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let width = self.terminal.width.min(SENTENCE_WIDTH_MAX);
+        let method = printable(&self.explanation.method);
+        let (story, formula) = match method.find(RANKED) {
+            Some(at) => (Some(&method[..at]), &method[at + 1..]),
+            None => (None, &method[..]),
         };
-        let cells = vec![
-            ranked.rank.to_string(),
-            ranked.worker.clone(),
-            ranked.weight.to_string(),
-            ranked.hash.clone().unwrap_or_else(|| "-".to_owned()),
-            ranked.score.map_or_else(|| "-".to_owned(), score),
-            note,
-        ];
-        table.push(tone, cells);
+        // Without an assignment in force everything is new.
+        let story = story.filter(|_| self.today.is_some());
+        for sentence in [Some(self.sentence().as_str()), story]
+            .into_iter()
+            .flatten()
+        {
+            for line in wrap(sentence.split_whitespace(), "", width) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        let ranking = &self.explanation.ranking;
+        if !ranking.is_empty() {
+            writeln!(out)?;
+            let scored = self.ranking(true);
+            // Who owns it and why matters more than by how much.
+            let fits = !self.terminal.interactive || scored.width() <= self.terminal.width;
+            let table = if fits { scored } else { self.ranking(false) };
+            table.write(out, self.terminal.colour)?;
+            let left_out = ranking.iter().filter(|ranked| !self.shows(ranked)).count();
+            if left_out > 0 {
+                let all = ranking.len();
+                writeln!(
+                    out,
+                    "{left_out} of {all} workers left out: --top {all} or --json shows all"
+                )?;
+            }
+        }
+        writeln!(out)?;
+        if !self.verbose {
+            return writeln!(out, "-v shows what was hashed, and how scores come about");
+        }
+        for line in wrap(formula.split_whitespace(), "", width) {
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
     }
-    table.write(out, terminal.colour)?;
-    Ok(explanation
-        .ranking
-        .iter()
-        .filter(|ranked| !shown(ranked))
-        .count())
+
+    /// Who owns the partition and why, in a sentence.
+    fn sentence(&self) -> String {
+        let Explanation {
+            partition,
+            owner,
+            ranking,
+            ..
+        } = self.explanation;
+        let (partition, owner) = (printable(partition), printable(owner));
+        let belongs = match self.today.filter(|today| *today != self.explanation.owner) {
+            None => format!("{partition} belongs to {owner}"),
+            Some(today) => format!(
+                "{partition}: today it is on {}; {} would put it on {owner}",
+                printable(today),
+                self.strategy
+            ),
+        };
+        let before: Vec<&Ranked> = ranking.iter().take_while(|r| !self.owns(r)).collect();
+        let all = ranking.len();
+        let why = match before.len() {
+            _ if all == 0 => String::new(),
+            0 if all == 1 => ", the only worker".to_owned(),
+            0 => format!(", which ranks first of {all} workers"),
+            passed if passed <= PASSED_MAX => {
+                let told = before.iter().map(|ranked| {
+                    let veto = ranked.veto.map(|veto| veto.to_string());
+                    let worker = printable(&ranked.worker);
+                    format!("{worker} ({})", veto.unwrap_or_default())
+                });
+                let told = told.collect::<Vec<_>>().join(", ");
+                format!(", number {} of {all}, after {told}", passed + 1)
+            }
+            passed => format!(
+                ", number {} of {all}: the {passed} before it were passed over",
+                passed + 1
+            ),
+        };
+        format!("{belongs}{why}")
+    }
+
+    fn owns(&self, ranked: &Ranked) -> bool {
+        ranked.worker == self.explanation.owner
+    }
+
+    /// The first of the ranking are shown, and the owner wherever it is.
+    fn shows(&self, ranked: &Ranked) -> bool {
+        ranked.rank <= self.top || self.owns(ranked)
+    }
+
+    fn ranking(&self, scored: bool) -> Table {
+        let zoned = self.workers.iter().any(|worker| worker.zone().is_some());
+        let loaded = !self.loads.is_empty();
+        let by_count = self.strategy == StrategyName::Balanced;
+        let load = if by_count { "partitions" } else { "load" };
+        let mut headings = vec![
+            ("rank", Align::Right),
+            ("worker", Align::Left),
+            ("weight", Align::Right),
+        ];
+        headings.extend(zoned.then_some(("zone", Align::Left)));
+        headings.extend(loaded.then_some((load, Align::Right)));
+        headings.extend(self.verbose.then_some(("hash", Align::Left)));
+        headings.extend(scored.then_some(("score", Align::Right)));
+        headings.push(("note", Align::Left));
+        let headings = headings.into_iter();
+        let mut table = Table::new(headings.map(|(name, align)| (name.to_owned(), align)));
+        let absent = || "-".to_owned();
+        let shown = self.explanation.ranking.iter();
+        for ranked in shown.filter(|ranked| self.shows(ranked)) {
+            let (tone, note) = match ranked.veto {
+                Some(veto) => (Tone::Faint, veto.to_string()),
+                None if self.owns(ranked) => (Tone::Strong, "owner".to_owned()),
+                None => (Tone::Plain, String::new()),
+            };
+            let index = self.workers.index_of(&ranked.worker);
+            let zone = index.and_then(|index| self.workers.as_slice()[index].zone());
+            let load = self.loads.get(&ranked.worker);
+            let mut cells = vec![
+                ranked.rank.to_string(),
+                ranked.worker.clone(),
+                ranked.weight.to_string(),
+            ];
+            cells.extend(zoned.then(|| zone.unwrap_or_default().to_owned()));
+            cells.extend(loaded.then(|| load.map_or_else(absent, u64::to_string)));
+            let hash = || ranked.hash.clone().unwrap_or_else(absent);
+            cells.extend(self.verbose.then(hash));
+            cells.extend(scored.then(|| ranked.score.map_or_else(absent, score)));
+            cells.push(note);
+            table.push(tone, cells);
+        }
+        table
+    }
 }
 
 /// A score with enough digits to compare by.

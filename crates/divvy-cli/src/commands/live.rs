@@ -3,11 +3,13 @@
 use std::future::Future;
 
 use anyhow::{Context as _, anyhow};
-use divvy::observer::{Observer, Snapshot};
+use divvy::Control;
+use divvy::observer::{Mode, Observer, Snapshot};
 use divvy::store::{StoreError, StoreErrorKind};
 
 use crate::args::ClusterArgs;
 use crate::commands::worker::store_of;
+use crate::config::nearest;
 use crate::failure::Failure;
 use crate::spinner::Spinner;
 
@@ -31,6 +33,39 @@ pub(super) async fn open(at: &ClusterArgs) -> Result<Observer, Failure> {
         .map_err(refused)
 }
 
+/// That nobody has ever written to the store as this cluster, if so. Where no
+/// mode was asked for, it was found by what has been written.
+pub(super) async fn absence(at: &ClusterArgs, seen: &Snapshot) -> Option<Failure> {
+    let is_there = !seen.workers.is_empty()
+        || !seen.partitions.is_empty()
+        || seen.version.is_some()
+        || seen.wishes != Control::default();
+    if is_there || at.mode.is_none() {
+        return None;
+    }
+    let (cluster, mode, store) = (&at.reach.cluster, seen.mode, &seen.store);
+    let mut text = format!(
+        "there is no cluster '{cluster}' in {mode} mode in {store}: no worker is or was there"
+    );
+    match found(at).await {
+        // Its moves are remembered, or it is in both modes.
+        Ok(found) if found == mode => return None,
+        Err(error) if error.kind() == StoreErrorKind::Invalid => return None,
+        Ok(found) => text += &format!("; one of that name is in {found} mode"),
+        Err(_) => {}
+    }
+    Some(Failure::Failed(anyhow!(text)))
+}
+
+/// The mode that a cluster of this name is found in.
+async fn found(at: &ClusterArgs) -> Result<Mode, StoreError> {
+    let nowhere = |why: Failure| StoreError::unavailable(why.to_string());
+    let url = store_of(at.store.as_ref()).map_err(nowhere)?;
+    let settings = at.reach.settings().map_err(nowhere)?;
+    let mut observer = Observer::open(&url, &settings, None).await?;
+    Ok(observer.look().await?.mode)
+}
+
 pub(super) fn refused(error: StoreError) -> Failure {
     match error.kind() {
         StoreErrorKind::Invalid => Failure::Usage(error.to_string()),
@@ -47,15 +82,31 @@ pub(super) fn known_worker(snapshot: &Snapshot, name: &str) -> Result<(), Failur
     let there = match names.len() {
         0 => "there are none".to_owned(),
         1..=10 => format!("there are {}", names.join(", ")),
-        count => format!("there are {count}, such as {}", names[0]),
+        count => {
+            let near = nearest(name, names.iter().copied()).unwrap_or(names[0]);
+            format!("there are {count}, such as {near}")
+        }
     };
-    Err(Failure::Failed(anyhow!("worker '{name}': {there}")))
+    Err(Failure::Failed(anyhow!(
+        "there is no worker '{name}'; {there}"
+    )))
 }
 
 /// Whether there is such a partition; otherwise how many there are.
 pub(super) fn known_partition(snapshot: &Snapshot, name: &str) -> Result<(), Failure> {
     if snapshot.partition(name).is_some() {
         return Ok(());
+    }
+    let prefix = format!("{name}:");
+    let units = snapshot.partitions.iter();
+    let units: Vec<&str> = units
+        .map(|unit| unit.name.as_str())
+        .filter(|unit| unit.starts_with(&prefix))
+        .collect();
+    if let [first, .., last] | [first @ last] = units.as_slice() {
+        return Err(Failure::Failed(anyhow!(
+            "'{name}' is a workload: name one of its units, {first} to {last}"
+        )));
     }
     let there = match snapshot.partitions.as_slice() {
         [] => "there are none".to_owned(),
@@ -67,5 +118,7 @@ pub(super) fn known_partition(snapshot: &Snapshot, name: &str) -> Result<(), Fai
         ),
         [one] => format!("there is {}", one.name),
     };
-    Err(Failure::Failed(anyhow!("partition '{name}': {there}")))
+    Err(Failure::Failed(anyhow!(
+        "there is no partition '{name}'; {there}"
+    )))
 }

@@ -1,14 +1,17 @@
 //! `divvy plan`: what a change would do, before it is done.
 
 mod account;
+mod fit;
 mod report;
 mod workers;
 
 use std::io::Write;
 
-use divvy::{Assignment, Partition, Partitions, PlanDocument, Strategy, StrategyName};
+use divvy::{
+    Assignment, Partition, Partitions, PlanDocument, Proposal, Strategy, StrategyName, Workers,
+};
 
-use super::{picture, write_json};
+use super::{picture, write_csv, write_json};
 use crate::args::PlanArgs;
 use crate::failure::Failure;
 use crate::input::{self, Change, Given};
@@ -20,53 +23,97 @@ use report::Report;
 
 pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let plot = picture::path(args.plot.as_deref())?;
-    let strategy = input::strategy(&args.placement)?;
     let spinner = Spinner::start("reading");
-    let given = Given::read(&args.placement)?;
+    let mut given = Given::read(&args.placement)?;
+    let chosen = given.chosen(&args.placement)?;
+    let strategy = chosen.strategy.as_ref();
     let change = Change::read(&args.change)?;
+    look_ahead(&mut given, &change)?;
     let base = given.workers()?;
     let partitions = given.partitions()?;
-    let target = change.target(&base)?;
     spinner.turn_to("planning");
     let before = match given.previous() {
         Some(previous) => previous.clone(),
-        None => first(strategy.as_ref(), &given, &change, &partitions)?,
+        None => first(strategy, &given, &change, &partitions)?,
     };
-    if matches!(change, Change::To(_)) && given.previous().is_some() && given.names_workers() {
-        tracing::warn!(
-            "--workers is not used: --previous says who there is, --to who there will be"
-        );
-    }
     if let Some(other) = given.previous_strategy() {
-        warn_of_another(other, args.placement.strategy);
+        warn_of_another(other, chosen.name());
     }
-    let proposal = strategy.propose(&target, &partitions, Some(&before))?;
+    let propose = |workers: &Workers| -> Result<Proposal, Failure> {
+        Ok(strategy.propose(workers, &partitions, Some(&before))?)
+    };
+    let (target, proposal) = match args.change.fit {
+        Some(limit) => fit::find(limit, &change, &base, &partitions, propose)?,
+        None => {
+            let target = change.target(&base)?;
+            let proposal = propose(&target.workers)?;
+            (target, proposal)
+        }
+    };
     let before = reweighed(before, proposal.assignment.partitions())?;
     drop(spinner);
-    let banded = matches!(
-        args.placement.strategy,
-        StrategyName::WeightedConsistentHash | StrategyName::Zoned
-    );
+    input::note_of_overlooked(chosen.name(), &given, &target.workers, &partitions);
     let preview = Preview {
         strategy: strategy.name(),
         before: &before,
         proposal: &proposal,
-        band: banded.then(|| input::band_width(&args.placement)),
+        band: chosen.band(),
     };
     if let Some(path) = plot {
         picture::write(path, &plot::change_svg(&preview))?;
     }
+    if args.csv {
+        return write_moves(&proposal, out);
+    }
     if args.json {
         let document = PlanDocument::new(strategy.name(), &before, &proposal);
-        return write_json(out, &document);
+        return write_json(out, &document.with_options(&chosen.settings));
     }
     let report = Report {
         preview,
+        added: target.added,
         terminal: Terminal::of_stdout(),
         list: args.list,
         all: args.all,
     };
     report.write(out).map_err(Failure::output)
+}
+
+/// Uses what is told of workers where the assignment in force tells nothing,
+/// and says where it is not used.
+fn look_ahead(given: &mut Given, change: &Change) -> Result<(), Failure> {
+    let Change::To(to) = change else {
+        return Ok(());
+    };
+    if given.previous().is_none() {
+        return Ok(());
+    }
+    if !given.names_workers() {
+        return given.describe_previous(to);
+    }
+    if given.is_previous_described() {
+        tracing::warn!(
+            "--workers is not used: --previous says who there is, --to who there will be"
+        );
+    }
+    Ok(())
+}
+
+/// The changes, one a line.
+fn write_moves(proposal: &Proposal, out: &mut dyn Write) -> Result<(), Failure> {
+    let partitions = proposal.assignment.partitions();
+    let loads: Vec<u64> = partitions.loads().collect();
+    let rows = proposal.changes.iter().map(|change| {
+        let load = partitions.index_of(&change.partition);
+        [
+            change.partition.clone(),
+            change.from.clone().unwrap_or_default(),
+            change.to.clone(),
+            change.cause.to_string(),
+            load.map_or_else(String::new, |index| loads[index].to_string()),
+        ]
+    });
+    write_csv(out, ["partition", "from", "to", "cause", "weight"], rows)
 }
 
 /// Where no assignment is in force: what the strategy makes of the workers
@@ -88,13 +135,9 @@ fn first(
 /// Says that what is planned from was made by another strategy, where it may
 /// have placed otherwise.
 fn warn_of_another(made_by: &str, used: StrategyName) {
-    let placement = |name| match name {
-        StrategyName::RendezvousParallel => StrategyName::Rendezvous,
-        name => name,
-    };
     let same = made_by
         .parse()
-        .is_ok_and(|made_by| placement(made_by) == placement(used));
+        .is_ok_and(|made_by| input::places_as(made_by, used));
     if !same {
         tracing::warn!(
             "--previous was made by the strategy {}, this plan is by {used}: what moves may be \

@@ -16,8 +16,10 @@ use crate::terminal::{Terminal, shortened};
 
 /// Most characters of wishes of one kind.
 const WISHES_CHARS_MAX: usize = 200;
-/// Most characters of the partitions of a worker.
-const HAS_CHARS_MAX: usize = 48;
+/// Fewest characters of the partitions of a worker that are worth their column.
+const HAS_CHARS_MIN: usize = 12;
+/// What a narrow terminal does without, the first first.
+const SPARE: [&str; 6] = ["weight", "share", "zone", "instance", "partitions", "state"];
 
 /// A snapshot as it is printed.
 #[derive(Serialize)]
@@ -32,14 +34,16 @@ struct Shown<'a> {
 }
 
 pub(crate) fn run(args: &StatusArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let snapshot = live::block_on(async {
+    let (snapshot, absent) = live::block_on(async {
         let mut observer = live::open(&args.at).await?;
         let _spinner = Spinner::start("waiting for heartbeats");
         let looked = match args.no_wait {
             true => observer.look().await,
             false => observer.look_long().await,
         };
-        looked.map_err(live::refused)
+        let snapshot = looked.map_err(live::refused)?;
+        let absent = live::absence(&args.at, &snapshot).await;
+        Ok((snapshot, absent))
     })?;
     let cluster = &args.at.reach.cluster;
     if args.json {
@@ -51,16 +55,23 @@ pub(crate) fn run(args: &StatusArgs, out: &mut dyn Write) -> Result<(), Failure>
             foreign: foreign(&snapshot),
             snapshot: &snapshot,
         };
-        return write_json(out, &shown);
+        write_json(out, &shown)?;
+        out.flush().map_err(Failure::output)?;
+        return absent.map_or(Ok(()), Err);
+    }
+    if let Some(absent) = absent {
+        return Err(absent);
     }
     let terminal = Terminal::of_stdout();
     write_head(&snapshot, cluster, out).map_err(Failure::output)?;
     workers(&snapshot)
+        .fitted(&terminal, &SPARE, Some(HAS_CHARS_MIN))
         .write(out, terminal.colour)
         .map_err(Failure::output)?;
     if args.list {
         writeln!(out).map_err(Failure::output)?;
         partitions(&snapshot)
+            .fitted(&terminal, &["token"], None)
             .write(out, terminal.colour)
             .map_err(Failure::output)?;
     }
@@ -174,7 +185,7 @@ fn workers(snapshot: &Snapshot) -> Table {
             .iter()
             .filter(|p| p.owner.as_deref() == Some(worker.name.as_str()));
         let own = condensed(own.map(|partition| partition.name.as_str()));
-        cells.push(shortened(&own, HAS_CHARS_MAX).into_owned());
+        cells.push(own);
         let tone = match worker.life.is_here() {
             true => Tone::Plain,
             false => Tone::Faint,
@@ -200,7 +211,11 @@ fn partitions(snapshot: &Snapshot) -> Table {
         }
         match (&partition.desired, &partition.owner) {
             (Some(desired), Some(owner)) if desired != owner => {
-                remarks.push(format!("should be with {desired}"));
+                let why = partition.misaligned.map(|why| format!(" ({why})"));
+                remarks.push(format!(
+                    "should be with {desired}{}",
+                    why.unwrap_or_default()
+                ));
             }
             (_, None) => remarks.push(match partition.misaligned {
                 Some("cap") => "nobody owns it: all have as many as they may (cap)".to_owned(),

@@ -1,8 +1,10 @@
 //! `divvy why`: the last moves of a partition, and their causes.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use divvy::observer::PartitionStatus;
+use divvy::store::GivingUp;
 use divvy::{Considered, MoveEntry};
 use serde::Serialize;
 
@@ -12,7 +14,7 @@ use crate::commands::write_json;
 use crate::failure::Failure;
 use crate::table::{Align, Table, Tone};
 use crate::terminal::Terminal;
-use crate::utc::{ago, utc};
+use crate::utc::{ago, rough, utc};
 
 /// What is known of a partition.
 #[derive(Serialize)]
@@ -21,6 +23,9 @@ struct Account {
     partition: PartitionStatus,
     /// Whether anybody who is here serves it, or it is in the assignment.
     is_served: bool,
+    /// How its owner gives up what another should have, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gives_up: Option<GivingUp>,
     /// As things are now, the best first; empty where nobody ranks.
     ranking: Vec<Considered>,
     /// Newest first.
@@ -43,6 +48,10 @@ pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
         let mut partition = partition.unwrap_or_else(|| unserved(&args.partition));
         let ranking = observer.ranking(&args.partition);
         let ranking = ranking.await.map_err(live::refused)?;
+        let gives_up = match &partition.owner {
+            Some(owner) => observer.gives_up(owner).await.map_err(live::refused)?,
+            None => None,
+        };
         if is_of_another(&partition, &moves) {
             partition.token = None;
         }
@@ -50,6 +59,7 @@ pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
             format: 1,
             partition,
             is_served,
+            gives_up,
             ranking,
             moves,
         })
@@ -57,8 +67,7 @@ pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
     if args.json {
         return write_json(out, &account);
     }
-    let colour = Terminal::of_stdout().colour;
-    write(&account, colour, out).map_err(Failure::output)
+    write(&account, &Terminal::of_stdout(), out).map_err(Failure::output)
 }
 
 /// A partition that is known from the log alone.
@@ -89,7 +98,7 @@ fn is_of_another(partition: &PartitionStatus, moves: &[MoveEntry]) -> bool {
     granted.any(|it| it.to.as_ref().is_some_and(|to| to != owner))
 }
 
-fn write(account: &Account, colour: bool, out: &mut dyn Write) -> io::Result<()> {
+fn write(account: &Account, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let partition = &account.partition;
     let name = &partition.name;
     match &partition.owner {
@@ -129,13 +138,14 @@ fn write(account: &Account, colour: bool, out: &mut dyn Write) -> io::Result<()>
     writeln!(out)?;
     match (&partition.desired, &partition.owner) {
         (Some(desired), owner) if owner.as_ref() != Some(desired) => {
-            writeln!(out, "It should be with {desired}.")?;
+            let why = kept(account).unwrap_or_default();
+            writeln!(out, "It should be with {desired}{why}.")?;
         }
         _ => {}
     }
     if !account.ranking.is_empty() {
         writeln!(out, "\nHow workers rank for it now:")?;
-        ranking(account).write(out, colour)?;
+        ranking(account).write(out, terminal.colour)?;
     }
     if account.moves.is_empty() {
         let text = match partition.owner {
@@ -145,7 +155,35 @@ fn write(account: &Account, colour: bool, out: &mut dyn Write) -> io::Result<()>
         return writeln!(out, "\n{text}");
     }
     writeln!(out, "\nIts last moves, the newest first:")?;
-    moves(account).write(out, colour)
+    moves(account)
+        .fitted(terminal, &["considered", "when (UTC)"], None)
+        .write(out, terminal.colour)
+}
+
+/// What keeps it with an owner that is alive, as far as that is known.
+fn kept(account: &Account) -> Option<String> {
+    let owner = account.partition.owner.as_ref()?;
+    let gives_up = account.gives_up?;
+    let span = |ms: u64| rough(Duration::from_millis(ms));
+    let why = match account.partition.misaligned? {
+        "off" => "gives up nothing for others (shedding is off)".to_owned(),
+        "min_runtime" => format!(
+            "keeps what it starts for {} at least (min_runtime)",
+            span(gives_up.min_runtime_ms)
+        ),
+        "cooldown" => format!(
+            "keeps what has moved for {} (move_cooldown)",
+            span(gives_up.cooldown_ms)
+        ),
+        "pace" if gives_up.at_once > 0 => format!(
+            "gives up {} at a time, every {} (pace)",
+            gives_up.at_once,
+            span(gives_up.every_ms)
+        ),
+        "pace" => "gives it up next".to_owned(),
+        _ => return None,
+    };
+    Some(format!(": {owner} is alive, and {why}"))
 }
 
 fn ranking(account: &Account) -> Table {
@@ -158,9 +196,11 @@ fn ranking(account: &Account) -> Table {
     let mut table = Table::new(headings.map(|(name, align)| (name.to_owned(), align)));
     for (place, worker) in account.ranking.iter().enumerate() {
         let is_owner = account.partition.owner.as_ref() == Some(&worker.worker);
+        let is_desired = account.partition.desired.as_ref() == Some(&worker.worker);
         let remark = match (&worker.rejected, is_owner) {
             (Some(rejected), _) => rejected.clone(),
             (None, true) => "has it".to_owned(),
+            (None, false) if is_desired => "should have it".to_owned(),
             (None, false) => String::new(),
         };
         let tone = match is_owner {

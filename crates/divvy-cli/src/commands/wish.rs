@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use divvy::Control;
-use divvy::observer::{Mode, Observer};
+use divvy::observer::{Mode, Observer, Snapshot, WorkerStatus};
 use tokio::time::Instant;
 
 use super::live;
@@ -36,18 +36,35 @@ pub(crate) fn drain(args: &DrainArgs, out: &mut dyn Write) -> Result<(), Failure
     let name = &args.worker;
     let text = live::block_on(async {
         let mut observer = live::open(&args.at).await?;
-        live::known_worker(&observer.look().await.map_err(live::refused)?, name)?;
+        let snapshot = observer.look().await.map_err(live::refused)?;
+        live::known_worker(&snapshot, name)?;
         change(&observer, |control| {
             control.cordoned.remove(name);
             control.drained.insert(name.clone());
         })
         .await?;
         match args.wait {
+            None if is_alone(&snapshot, name) => {
+                let text = "is drained, and nobody else is there: it keeps what it has until \
+                            somebody is";
+                Ok(text.to_owned())
+            }
             None => Ok("is drained: it gives up everything, and gets nothing".to_owned()),
             Some(most) => emptied(&mut observer, name, most).await,
         }
     })?;
     writeln!(out, "{name} {text}").map_err(Failure::output)
+}
+
+/// Whether nobody else could have what this worker gives up. Agents keep it
+/// then.
+fn is_alone(snapshot: &Snapshot, name: &str) -> bool {
+    let can_take = |worker: &WorkerStatus| {
+        let is_free = !worker.drained && !worker.cordoned;
+        worker.life.is_here() && worker.healthy && worker.weight > 0.0 && is_free
+    };
+    let mut others = snapshot.workers.iter().filter(|worker| worker.name != name);
+    snapshot.mode == Mode::Lease && !others.any(can_take)
 }
 
 /// Waits until a worker has nothing left.
@@ -74,9 +91,12 @@ async fn emptied(observer: &mut Observer, name: &str, most: Duration) -> Result<
 pub(crate) fn uncordon(args: &WorkerNameArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let name = &args.worker;
     let was = live::block_on(async {
-        let observer = live::open(&args.at).await?;
+        let mut observer = live::open(&args.at).await?;
         let before = observer.control().await.map_err(live::refused)?;
         let was = before.cordoned.contains(name) || before.drained.contains(name);
+        if !was {
+            live::known_worker(&observer.look().await.map_err(live::refused)?, name)?;
+        }
         if was {
             change(&observer, |control| {
                 control.cordoned.remove(name);
@@ -112,9 +132,13 @@ pub(crate) fn pin(args: &PinArgs, out: &mut dyn Write) -> Result<(), Failure> {
 pub(crate) fn unpin(args: &UnpinArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let partition = &args.partition;
     let was = live::block_on(async {
-        let observer = live::open(&args.at).await?;
+        let mut observer = live::open(&args.at).await?;
         let before = observer.control().await.map_err(live::refused)?;
         let was = before.pinned.get(partition).cloned();
+        if was.is_none() {
+            let snapshot = observer.look().await.map_err(live::refused)?;
+            live::known_partition(&snapshot, partition)?;
+        }
         if was.is_some() {
             change(&observer, |control| {
                 control.pinned.remove(partition);

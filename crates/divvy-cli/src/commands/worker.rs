@@ -40,6 +40,7 @@ use crate::config::Layered;
 use crate::exec;
 use crate::failure::Failure;
 use crate::http::Listening;
+use crate::input;
 use crate::signals::{Heard, Signals};
 use crate::voice::{self, say};
 use crate::webhook::Deadlines;
@@ -137,6 +138,7 @@ impl Life {
         let settings = settings(&layered)?;
         let args = &layered.args;
         let origin = Origin::of(args, &settings)?;
+        let previous = input::previous(args.previous.as_deref())?;
         let store = store(args, &settings, runtime)?;
         let attending = Attending {
             instance: settings.resolved_instance()?.into(),
@@ -162,7 +164,10 @@ impl Life {
             under_way: Mutex::default(),
             view: Arc::clone(&attending.view),
         };
-        let builder = Manager::builder(store, origin.source());
+        let mut builder = Manager::builder(store, origin.source());
+        if let Some(previous) = previous {
+            builder = builder.previous(previous);
+        }
         let life = Self {
             run_for: args.run_for,
             shutdown: settings.shutdown,
@@ -346,11 +351,18 @@ pub(crate) fn check_store(named: Option<&StoreUrl>) -> Result<(), Failure> {
 
 /// The store that a flag names, or else the environment.
 pub(crate) fn store_of(typed: Option<&StoreUrl>) -> Result<StoreUrl, Failure> {
+    store_among(
+        typed,
+        "memory, file:PATH, nats://HOST:PORT or redis://HOST:PORT",
+    )
+}
+
+/// The same, where only stores of these forms will do.
+pub(crate) fn store_among(typed: Option<&StoreUrl>, forms: &str) -> Result<StoreUrl, Failure> {
     if let Some(store) = typed {
         return Ok(store.clone());
     }
     let Some(text) = std::env::var_os(STORE_VARIABLE) else {
-        let forms = "memory, file:PATH, nats://HOST:PORT or redis://HOST:PORT";
         let text = format!("--store is missing: give {forms}, or set {STORE_VARIABLE}");
         return Err(Failure::Usage(text));
     };

@@ -19,6 +19,11 @@ use crate::failure::Failure;
 use crate::table::{Align, Table, Tone};
 use crate::terminal::Terminal;
 
+/// A workload with more units than this, and with so many times as many as
+/// before, needs a second word.
+const GROWN_MAX: u32 = 1000;
+const GROWTH_MAX: u32 = 10;
+
 pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -35,11 +40,15 @@ pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), 
                 name,
                 units,
                 max_per_worker,
+                yes,
                 at,
             } => {
                 let group = Group::new(name, *units).map_err(divvy::Error::from)?;
                 let group = group.with_max_per_worker(*max_per_worker);
                 let store = open(at, true).await?;
+                if !yes {
+                    check_growth(&store.groups().await.map_err(refused)?, &group)?;
+                }
                 let set = store.set_group(group.name(), &group.to_json()).await;
                 set.map_err(refused)?;
                 let (name, units) = (group.name(), group.partitions());
@@ -55,6 +64,27 @@ pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), 
             }
         }
     })
+}
+
+/// Whether a workload grows no more than somebody may have meant: a digit too
+/// many starts a command for each unit.
+fn check_growth(documents: &[GroupDocument], group: &Group) -> Result<(), Failure> {
+    let name = group.name().as_str();
+    let known = documents.iter().find(|document| document.name == name);
+    let json = known.and_then(|document| document.json.as_deref());
+    let known = json.and_then(|json| Group::from_json(name, json).ok());
+    let Some(before) = known.map(|known| known.partitions()) else {
+        return Ok(());
+    };
+    let units = group.partitions();
+    let most = before.saturating_mul(GROWTH_MAX).max(GROWN_MAX);
+    if units <= most {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{name} has {before} units, and would have {units}: more than {GROWTH_MAX} times as many; \
+         if that is meant, give --yes"
+    )))
 }
 
 /// Opens the store; makes one only where something is written.

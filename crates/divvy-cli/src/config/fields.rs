@@ -100,7 +100,7 @@ impl<'de> Deserializer<'de> for Asked<'_> {
 }
 
 /// The name that was probably meant: one with few other letters.
-pub(super) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let changes = names.map(|name| (changes(typed, name), name));
     let (changes, name) = changes.min()?;
     let letters = typed.chars().count();

@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::command_line::{CommandLine, Fill};
+use super::killed::Killed;
 use super::ourselves::ourselves;
 use super::output::Output;
 use super::sweeper::Sweeper;
@@ -194,16 +195,21 @@ impl Tended {
     /// Asks the command to end, and ends it when its time or its grant is
     /// over.
     async fn stop(&self, mut child: Child) {
+        let (begun, grace) = (Instant::now(), self.order.grace);
+        let was_over = !self.order.grant.is_current();
         signal(group(&child), Signal::TERM);
-        let ended = tokio::select! {
-            ended = timeout(self.order.grace, child.wait()) => ended.is_ok(),
+        let killed = tokio::select! {
+            ended = timeout(grace, child.wait()) => ended.err().map(|_late| Killed::Late),
             // Another worker may begin: there is no more time to be polite.
-            () = self.order.grant.ended() => false,
+            () = self.order.grant.ended() => Some(match was_over {
+                true => Killed::AtOnce,
+                false => Killed::Early(begun.elapsed()),
+            }),
         };
         self.sweep(&mut child).await;
-        if !ended {
+        if let Some(killed) = killed {
             tally::killed();
-            self.say("it did not end in time, and was ended");
+            self.say(&killed.told(grace));
         }
     }
 

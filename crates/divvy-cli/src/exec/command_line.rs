@@ -1,5 +1,7 @@
 //! Command lines with places in them: `consume {workload} {unit} {token}`.
 
+mod shell;
+
 use divvy::Invalid;
 use divvy::store::Token;
 
@@ -16,6 +18,8 @@ const PLACES: [&str; 4] = ["partition", "workload", "unit", "token"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandLine {
     words: Vec<String>,
+    /// What was probably meant for a shell.
+    for_shell: Option<String>,
 }
 
 /// What places are filled with.
@@ -39,9 +43,11 @@ impl CommandLine {
             return Err(refused("must not contain a NUL"));
         }
         let words = words(text).ok_or_else(|| refused("has a quote that is never closed"))?;
+        let for_shell = shell::meant_for(flag, &words);
+        let words: Vec<String> = words.into_iter().map(|word| word.text).collect();
         match words.first().is_none_or(String::is_empty) {
             true => Err(refused("must begin with a command")),
-            false => Ok(Self { words }),
+            false => Ok(Self { words, for_shell }),
         }
     }
 
@@ -72,6 +78,13 @@ impl CommandLine {
         };
         let fill_word = |word: &String| pieces(word).into_iter().map(filled).collect();
         self.words.iter().map(fill_word).collect()
+    }
+
+    /// Warns of what was probably meant for a shell.
+    pub(crate) fn warn(&self) {
+        if let Some(warning) = &self.for_shell {
+            tracing::warn!("{warning}");
+        }
     }
 
     /// The words as they are.
@@ -137,34 +150,53 @@ fn name(text: &str) -> Option<&str> {
     (is_name && name.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(name)
 }
 
-fn words(text: &str) -> Option<Vec<String>> {
+/// A word as it was typed.
+#[derive(Debug, Default)]
+struct Word {
+    text: String,
+    /// Some of it is in quotes, or behind a backslash.
+    is_quoted: bool,
+    /// Of that, some as no shell would read it either.
+    is_literal: bool,
+}
+
+impl Word {
+    fn quoted(word: &mut Option<Self>, is_literal: bool) -> &mut Self {
+        let word = word.get_or_insert_default();
+        word.is_quoted = true;
+        word.is_literal |= is_literal;
+        word
+    }
+}
+
+fn words(text: &str) -> Option<Vec<Word>> {
     let mut words = Vec::new();
-    let mut word: Option<String> = None;
+    let mut word: Option<Word> = None;
     let mut characters = text.chars();
     while let Some(c) = characters.next() {
         match c {
             c if c.is_whitespace() => words.extend(word.take()),
-            '\'' => loop {
-                match characters.next()? {
-                    '\'' => {
-                        word.get_or_insert_default();
-                        break;
+            '\'' => {
+                let word = Word::quoted(&mut word, true);
+                loop {
+                    match characters.next()? {
+                        '\'' => break,
+                        c => word.text.push(c),
                     }
-                    c => word.get_or_insert_default().push(c),
                 }
-            },
-            '"' => loop {
-                match characters.next()? {
-                    '"' => {
-                        word.get_or_insert_default();
-                        break;
+            }
+            '"' => {
+                let word = Word::quoted(&mut word, false);
+                loop {
+                    match characters.next()? {
+                        '"' => break,
+                        '\\' => word.text.push(characters.next()?),
+                        c => word.text.push(c),
                     }
-                    '\\' => word.get_or_insert_default().push(characters.next()?),
-                    c => word.get_or_insert_default().push(c),
                 }
-            },
-            '\\' => word.get_or_insert_default().push(characters.next()?),
-            c => word.get_or_insert_default().push(c),
+            }
+            '\\' => Word::quoted(&mut word, true).text.push(characters.next()?),
+            c => word.get_or_insert_default().text.push(c),
         }
     }
     words.extend(word);

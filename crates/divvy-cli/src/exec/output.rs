@@ -2,7 +2,7 @@
 //! a file each.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -13,6 +13,8 @@ use tokio::sync::mpsc;
 
 use super::Lines;
 use crate::failure::Failure;
+use crate::terminal::printable;
+use crate::voice::say;
 
 /// Longest line; what is longer is told in several.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
@@ -37,9 +39,13 @@ impl Output {
     /// Where commands write to, and what has to be printed of that.
     pub(crate) fn new(directory: Option<&Path>) -> Result<(Self, Lines), Failure> {
         if let Some(directory) = directory {
+            let is_new = !directory.exists();
             let made = std::fs::create_dir_all(directory);
             let named = || format!("--output-dir {}", directory.display());
             made.with_context(named).map_err(Failure::Failed)?;
+            if is_new {
+                say!("{} was not there, and is made", named());
+            }
             return Ok((Self::Files(directory.to_owned()), None));
         }
         let (sender, lines) = mpsc::channel(LINES_MAX);
@@ -72,16 +78,33 @@ impl Output {
 /// Prints lines until nobody writes any more.
 pub(crate) fn print(lines: Lines, out: &mut dyn Write) {
     let Some(mut lines) = lines else { return };
+    let is_seen = [
+        std::io::stdout().is_terminal(),
+        std::io::stderr().is_terminal(),
+    ];
     while let Some(line) = lines.blocking_recv() {
         // Who reads no more has what it wanted; the commands go on.
+        let bytes = match is_seen[usize::from(line.is_error)] {
+            true => harmless_line(&line.bytes),
+            false => line.bytes,
+        };
         let _unread = match line.is_error {
-            true => std::io::stderr().write_all(&line.bytes),
-            false => out.write_all(&line.bytes),
+            true => std::io::stderr().write_all(&bytes),
+            false => out.write_all(&bytes),
         };
         if lines.is_empty() {
             let _unread = out.flush();
         }
     }
+}
+
+/// A line without anything that a terminal would act on.
+fn harmless_line(bytes: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let parts = text.split('\t').map(printable);
+    let line = parts.collect::<Vec<_>>().join("\t") + "\n";
+    line.into_bytes()
 }
 
 fn open(directory: &Path, partition: &str) -> std::io::Result<File> {
@@ -138,6 +161,13 @@ async fn pass_on(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_act_on_is_shown_and_not_done() {
+        let line = harmless_line(b"a:0 | \x1b]0;owned\x07\tb\r\n");
+        let shown = String::from_utf8(line).unwrap();
+        assert_eq!(shown, "a:0 | \\u{1b}]0;owned\\u{7}\tb\\r\n");
+    }
 
     #[test]
     fn names_of_files_are_different_where_partitions_are_and_stay_inside() {

@@ -1,18 +1,22 @@
 //! `--to`, `--add N` and `--remove ID,...`: the workers that there will be.
 
+mod series;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use divvy::{WORKERS_MAX, Worker, Workers};
 
-use super::{count, workers};
+use super::{count, usual_weight, workers};
 use crate::args::ChangeArgs;
 use crate::failure::Failure;
+use crate::terminal::printable;
+use divvy::listing::nearest;
+use series::Series;
 
-/// The prefix of added workers where no other is in use.
-const PREFIX_DEFAULT: &str = "worker";
-/// Numbers beyond are taken for a part of the name: there may be none after
-/// them.
-const NUMBER_MAX: u64 = u64::MAX / 2;
+/// What stands before the name of a zone that is removed.
+const ZONE_PREFIX: &str = "zone:";
+/// Added workers that are named one by one.
+const NAMED_MAX: usize = 3;
 
 /// What is to become of the workers.
 pub(crate) enum Change {
@@ -22,16 +26,23 @@ pub(crate) enum Change {
     To(Workers),
     /// Some come and some go.
     By {
-        /// How many are added, as typed.
+        /// How many are added, and of which weight, as typed.
         add: Option<String>,
-        /// The ids that are removed.
+        /// The ids and zones that are removed.
         remove: Vec<String>,
     },
 }
 
+/// The workers that there will be.
+pub(crate) struct Target {
+    pub(crate) workers: Workers,
+    /// Who was added, with which weight, in a sentence.
+    pub(crate) added: Option<String>,
+}
+
 impl Change {
     pub(crate) fn read(args: &ChangeArgs) -> Result<Self, Failure> {
-        let by = args.add.is_some() || args.remove.is_some();
+        let by = args.add.is_some() || !args.remove.is_empty() || args.fit.is_some();
         match &args.to {
             Some(_) if by => {
                 let rule = "names all workers, so it goes without --add and --remove";
@@ -41,123 +52,180 @@ impl Change {
             None if !by => Ok(Self::None),
             None => Ok(Self::By {
                 add: args.add.clone(),
-                remove: removed(args.remove.as_deref())?,
+                remove: removed(&args.remove)?,
             }),
         }
     }
 
+    /// The same change with so many added.
+    pub(crate) fn adding(&self, count: usize) -> Self {
+        Self::By {
+            add: Some(count.to_string()),
+            remove: match self {
+                Self::By { remove, .. } => remove.clone(),
+                Self::None | Self::To(_) => Vec::new(),
+            },
+        }
+    }
+
     /// The workers that there will be where there are these.
-    pub(crate) fn target(&self, base: &Workers) -> Result<Workers, Failure> {
+    pub(crate) fn target(&self, base: &Workers) -> Result<Target, Failure> {
         let (add, remove) = match self {
-            Self::None => return Ok(base.clone()),
-            Self::To(workers) => return Ok(workers.clone()),
+            Self::None => return Ok(Target::of(base.clone())),
+            Self::To(workers) => return Ok(Target::of(workers.clone())),
             Self::By { add, remove } => (add.as_deref(), remove),
         };
-        if let Some(stranger) = remove.iter().find(|id| base.index_of(id).is_none()) {
-            let rule = format!("is not among the {} workers", base.len());
-            return Err(Failure::usage("worker to remove", stranger, rule));
+        let mut leaves: BTreeSet<&str> = BTreeSet::new();
+        for named in remove {
+            leaves.extend(leaving(named, base)?);
         }
-        let leaves: BTreeSet<&str> = remove.iter().map(String::as_str).collect();
         let stays = base.iter().filter(|worker| !leaves.contains(worker.id()));
         let mut target: Vec<Worker> = stays.cloned().collect();
-        if let Some(text) = add {
-            let max = WORKERS_MAX - base.len();
-            let count = count::read("workers to add", text, max).unwrap_or_else(|| {
-                let rule = format!("must be a whole number in 0..={max}");
-                Err(Failure::usage("workers to add", text, rule))
-            })?;
-            add_to(&mut target, base, count)?;
-        }
-        Ok(Workers::new(target)?)
+        let added = match add {
+            Some(text) => Some(Added::read(text, base)?),
+            None => None,
+        };
+        let new = added.as_ref().map(|added| added.workers(base, &target));
+        let new = new.transpose()?.unwrap_or_default();
+        let added = added
+            .map(|added| added.told(&new))
+            .filter(|_| !new.is_empty());
+        target.extend(new);
+        Ok(Target {
+            workers: Workers::new(target)?,
+            added,
+        })
     }
 }
 
-/// The ids to remove, each once.
-fn removed(text: Option<&str>) -> Result<Vec<String>, Failure> {
-    let mut ids = Vec::new();
+impl Target {
+    fn of(workers: Workers) -> Self {
+        let added = None;
+        Self { workers, added }
+    }
+}
+
+/// The names to remove, each once.
+fn removed(given: &[String]) -> Result<Vec<String>, Failure> {
+    let mut names = Vec::new();
     let mut seen = BTreeSet::new();
-    for id in text.into_iter().flat_map(|text| text.split(',')) {
-        let id = id.trim();
-        if id.is_empty() {
-            let rule = "must be ids such as worker-1,worker-2";
-            return Err(Failure::usage("worker to remove", id, rule));
+    for name in given.iter().flat_map(|text| text.split(',')) {
+        let name = name.trim();
+        if name.is_empty() {
+            let rule = "must be ids such as worker-1,worker-2, or zone:NAME";
+            return Err(Failure::usage("worker to remove", name, rule));
         }
-        if !seen.insert(id) {
-            return Err(Failure::usage("worker to remove", id, "is given twice"));
+        if !seen.insert(name) {
+            return Err(Failure::usage("worker to remove", name, "is given twice"));
         }
-        ids.push(id.to_owned());
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
+/// The workers that a name stands for: one, or all of a zone.
+fn leaving<'a>(named: &str, base: &'a Workers) -> Result<Vec<&'a str>, Failure> {
+    if let Some(index) = base.index_of(named) {
+        return Ok(vec![base.as_slice()[index].id()]);
+    }
+    let hint = |meant: Option<String>| {
+        let meant = meant.map(|meant| format!("; did you mean {}?", printable(&meant)));
+        meant.unwrap_or_default()
+    };
+    let Some(zone) = named.strip_prefix(ZONE_PREFIX) else {
+        let meant = nearest(named, base.iter().map(Worker::id)).map(str::to_owned);
+        let rule = format!("is not among the {} workers{}", base.len(), hint(meant));
+        return Err(Failure::usage("worker to remove", named, rule));
+    };
+    let in_zone = base.iter().filter(|worker| worker.zone() == Some(zone));
+    let ids: Vec<&str> = in_zone.map(Worker::id).collect();
+    if ids.is_empty() {
+        let zones: BTreeSet<&str> = base.iter().filter_map(Worker::zone).collect();
+        let meant = nearest(zone, zones.iter().copied());
+        let meant = meant.map(|zone| format!("{ZONE_PREFIX}{zone}"));
+        let rule = format!("has none of the {} workers{}", base.len(), hint(meant));
+        return Err(Failure::usage("zone to remove", zone, rule));
     }
     Ok(ids)
 }
 
-/// Adds so many workers. Their numbers go on after those of `base`, of whom
-/// some may be leaving: a new worker is not to be taken for one of them.
-fn add_to(target: &mut Vec<Worker>, base: &Workers, count: usize) -> Result<(), Failure> {
-    let mut zones = Zones::new(base, target);
-    let series = Series::of(base);
-    for index in 0..count {
-        let worker = Worker::new(series.id(index))?;
-        target.push(match zones.next() {
-            Some(zone) => worker.with_zone(zone)?,
-            None => worker,
-        });
-    }
-    Ok(())
+/// `N` or `N=WEIGHT`.
+struct Added {
+    count: usize,
+    weight: f64,
+    /// Why it is this weight.
+    origin: &'static str,
 }
 
-/// The ids that numbered workers go on with.
-struct Series<'a> {
-    prefix: &'a str,
-    first: u64,
-    /// Digits of a number that is written with leading zeros.
-    digits: usize,
-}
-
-impl<'a> Series<'a> {
-    /// Of the prefix that most workers have, the smaller of equals.
-    fn of(workers: &'a Workers) -> Self {
-        // By prefix: how many, the highest number and how it is written.
-        let mut series: BTreeMap<&str, (usize, u64, &str)> = BTreeMap::new();
-        for worker in workers {
-            let Some((prefix, text, number)) = numbered(worker.id()) else {
-                continue;
-            };
-            let entry = series.entry(prefix).or_insert((0, number, text));
-            entry.0 += 1;
-            if number >= entry.1 {
-                (entry.1, entry.2) = (number, text);
+impl Added {
+    fn read(text: &str, base: &Workers) -> Result<Self, Failure> {
+        let (number, weight) = match text.split_once('=') {
+            Some((number, weight)) => (number.trim(), Some(weight.trim())),
+            None => (text, None),
+        };
+        let max = WORKERS_MAX - base.len();
+        let count = count::read("workers to add", number, max).unwrap_or_else(|| {
+            let rule =
+                format!("must be a whole number in 0..={max}, or such as 2=1.5 with a weight");
+            Err(Failure::usage("workers to add", text, rule))
+        })?;
+        let (weight, origin) = match (weight, usual_weight(base)) {
+            (Some(weight), _) => {
+                let Ok(number) = weight.parse() else {
+                    let rule = "must be a number, such as 1.5 in --add 2=1.5";
+                    return Err(Failure::usage("worker weight", weight, rule));
+                };
+                (number, "")
             }
-        }
-        let most = series.values().map(|(count, ..)| *count).max();
-        let found = series
-            .into_iter()
-            .find(|(_, (count, ..))| Some(*count) == most);
-        match found {
-            Some((prefix, (_, highest, text))) => Self {
-                prefix,
-                first: highest + 1,
-                digits: if text.starts_with('0') { text.len() } else { 0 },
-            },
-            None => Self {
-                prefix: PREFIX_DEFAULT,
-                first: 0,
-                digits: 0,
-            },
-        }
+            (None, (weight, true)) => (weight, ", as the others have"),
+            (None, (weight, false)) => (
+                weight,
+                ", the median of the others (--add N=WEIGHT sets another)",
+            ),
+        };
+        Ok(Self {
+            count,
+            weight,
+            origin,
+        })
     }
 
-    fn id(&self, index: usize) -> String {
-        let (number, digits) = (self.first + index as u64, self.digits);
-        format!("{}-{number:0digits$}", self.prefix)
+    /// The workers to add. Their numbers go on after those of `base`, of whom
+    /// some may be leaving: a new worker is not to be taken for one of them.
+    fn workers(&self, base: &Workers, staying: &[Worker]) -> Result<Vec<Worker>, Failure> {
+        let mut zones = Zones::new(base, staying);
+        let series = Series::of(base);
+        let mut new = Vec::with_capacity(self.count);
+        for index in 0..self.count {
+            let worker = Worker::new(series.id(index))?.with_weight(self.weight)?;
+            new.push(match zones.next() {
+                Some(zone) => worker.with_zone(zone)?,
+                None => worker,
+            });
+        }
+        Ok(new)
     }
-}
 
-/// `<prefix>-<number>` taken apart, the number also as it is written.
-fn numbered(id: &str) -> Option<(&str, &str, u64)> {
-    let (prefix, text) = id.rsplit_once('-')?;
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|&number| number <= NUMBER_MAX)?;
-    digits.then_some((prefix, text, number))
+    /// Who they are, in a sentence.
+    fn told(&self, new: &[Worker]) -> String {
+        let shown = |worker: &Worker| {
+            let zone = worker.zone().map(|zone| format!(" in zone {zone}"));
+            format!("{}{}", worker.id(), zone.unwrap_or_default())
+        };
+        let who = match new {
+            [one] => shown(one),
+            new if new.len() <= NAMED_MAX => new.iter().map(shown).collect::<Vec<_>>().join(", "),
+            [first, .., last] => {
+                format!("{} workers, {} to {}", new.len(), first.id(), last.id())
+            }
+            [] => String::new(),
+        };
+        let each = if new.len() == 1 { "" } else { "each " };
+        format!(
+            "added {who}: {each}of weight {}{}",
+            self.weight, self.origin
+        )
+    }
 }
 
 /// The zones that added workers go to in turn, with how many are there; none
@@ -182,51 +250,5 @@ impl Zones {
         let (zone, count) = self.0.iter_mut().min_by_key(|(_, count)| **count)?;
         *count += 1;
         Some(zone.clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn added(base: &[&str], count: usize) -> Vec<String> {
-        let base = Workers::of(base.iter().copied()).expect("workers");
-        let mut target = Vec::new();
-        add_to(&mut target, &base, count).expect("ids within bounds");
-        target.iter().map(|worker| worker.id().to_owned()).collect()
-    }
-
-    #[test]
-    fn numbers_go_on_after_the_highest() {
-        assert_eq!(
-            added(&["worker-0", "worker-2"], 2),
-            ["worker-3", "worker-4"]
-        );
-        assert_eq!(added(&["worker-9", "worker-10"], 1), ["worker-11"]);
-        assert_eq!(added(&[], 2), ["worker-0", "worker-1"]);
-        assert_eq!(added(&["a", "b", "c-x", "d-+5"], 1), ["worker-0"]);
-        assert_eq!(added(&["eu-west-7", "eu-west-3"], 1), ["eu-west-8"]);
-    }
-
-    #[test]
-    fn the_prefix_that_most_have_goes_on_and_of_equals_the_smaller() {
-        assert_eq!(added(&["a-9", "b-1", "b-2"], 1), ["b-3"]);
-        assert_eq!(added(&["b-1", "a-9"], 1), ["a-10"]);
-    }
-
-    #[test]
-    fn leading_zeros_are_kept() {
-        assert_eq!(added(&["w-008", "w-009"], 2), ["w-010", "w-011"]);
-        assert_eq!(added(&["w-099", "w-100"], 1), ["w-101"]);
-    }
-
-    #[test]
-    fn a_number_that_has_none_after_it_is_a_name() {
-        let huge = format!("w-{}", u64::MAX);
-        assert_eq!(
-            added(&[&huge, "w-99999999999999999999999"], 1),
-            ["worker-0"]
-        );
-        assert_eq!(added(&[&huge, "w-4"], 1), ["w-5"]);
     }
 }

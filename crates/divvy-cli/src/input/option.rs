@@ -1,18 +1,75 @@
-//! The strategy and its options.
+//! The strategy and its options: those that were typed, or else those of the
+//! assignment in force.
 
 use divvy::{
-    EXTREME_THRESHOLD_MAX, EXTREME_THRESHOLD_MIN, OVERLOAD_THRESHOLD_DEFAULT,
-    OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN, Strategy, StrategySettings,
+    EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MAX, EXTREME_THRESHOLD_MIN,
+    OVERLOAD_THRESHOLD_DEFAULT, OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN, Strategy,
+    StrategyName, StrategySettings, VIRTUAL_NODES_DEFAULT,
 };
 
+use super::previous::Made;
 use crate::args::{BAND_MIN, OptionArgs, PlacementArgs};
 use crate::failure::Failure;
 
-/// The strategy with the options that were given.
-pub(crate) fn strategy(args: &PlacementArgs) -> Result<Box<dyn Strategy>, Failure> {
+/// The strategy that was chosen, ready and as settings.
+pub(crate) struct Chosen {
+    pub(crate) strategy: Box<dyn Strategy>,
+    pub(crate) settings: StrategySettings,
+}
+
+impl Chosen {
+    /// The strategy that was typed, or else the one that made the assignment
+    /// in force, whose options are taken too unless others were typed.
+    pub(super) fn read(args: &PlacementArgs, made: Option<&Made>) -> Result<Self, Failure> {
+        let mut settings = typed(args);
+        let made = made.and_then(Made::settings);
+        if let Some(made) = made {
+            let name = args.strategy.unwrap_or(made.name);
+            if places_as(name, made.name) {
+                settings = StrategySettings { name, ..settings };
+                warn_of_others(&settings, &made);
+                settings = merged(settings, made);
+            }
+        }
+        let strategy = settings.build().map_err(|error| match error {
+            divvy::Error::Invalid(invalid) if invalid.field() == "option" => {
+                Failure::usage("option", flag(invalid.value()), invalid.rule())
+            }
+            error => error.into(),
+        })?;
+        warn_of_corrections(&args.options);
+        Ok(Self { strategy, settings })
+    }
+
+    pub(crate) fn name(&self) -> StrategyName {
+        self.settings.name
+    }
+
+    /// How far from a worker's share its load may be, where the strategy keeps
+    /// a band.
+    pub(crate) fn band(&self) -> Option<f64> {
+        let banded = matches!(
+            self.name(),
+            StrategyName::WeightedConsistentHash | StrategyName::Zoned
+        );
+        let threshold = self.settings.overload_threshold;
+        banded.then(|| threshold.unwrap_or(OVERLOAD_THRESHOLD_DEFAULT) - 1.0)
+    }
+}
+
+/// Whether two strategies are ways to the same placement.
+pub(crate) fn places_as(one: StrategyName, other: StrategyName) -> bool {
+    let placement = |name| match name {
+        StrategyName::RendezvousParallel => StrategyName::Rendezvous,
+        name => name,
+    };
+    placement(one) == placement(other)
+}
+
+fn typed(args: &PlacementArgs) -> StrategySettings {
     let options = &args.options;
-    let settings = StrategySettings {
-        name: args.strategy,
+    StrategySettings {
+        name: args.strategy.unwrap_or_default(),
         virtual_nodes: options.virtual_nodes,
         seed: options.seed,
         scheme: options.scheme,
@@ -21,22 +78,84 @@ pub(crate) fn strategy(args: &PlacementArgs) -> Result<Box<dyn Strategy>, Failur
         extreme_threshold: options.extreme.map(extreme),
         default_weight: options.default_weight,
         fast_path: options.no_fast_path.then_some(false),
-    };
-    let strategy = settings.build().map_err(|error| match error {
-        divvy::Error::Invalid(invalid) if invalid.field() == "option" => {
-            Failure::usage("option", flag(invalid.value()), invalid.rule())
-        }
-        error => error.into(),
-    })?;
-    warn_of_corrections(options);
-    Ok(strategy)
+    }
 }
 
-/// How far from a worker's share its load may be, where the strategy keeps a
-/// band at all: what was given, corrected where it is out of bounds.
-pub(crate) fn band_width(args: &PlacementArgs) -> f64 {
-    let band = args.options.band;
-    band.map_or(OVERLOAD_THRESHOLD_DEFAULT, threshold) - 1.0
+/// What was typed, and where nothing was, what the assignment was made with.
+fn merged(typed: StrategySettings, made: StrategySettings) -> StrategySettings {
+    // The options of one scheme are not those of another.
+    let scheme = made.scheme.unwrap_or_default();
+    let same = typed.scheme.is_none_or(|typed| typed == scheme);
+    StrategySettings {
+        name: typed.name,
+        virtual_nodes: typed.virtual_nodes.or(made.virtual_nodes),
+        seed: typed.seed.or_else(|| made.seed.filter(|_| same)),
+        scheme: typed.scheme.or(made.scheme),
+        cluster: typed.cluster.or_else(|| made.cluster.filter(|_| same)),
+        overload_threshold: typed.overload_threshold.or(made.overload_threshold),
+        extreme_threshold: typed.extreme_threshold.or(made.extreme_threshold),
+        default_weight: typed.default_weight.or(made.default_weight),
+        fast_path: typed.fast_path.or(made.fast_path),
+    }
+}
+
+/// Says which options were typed that are others than those that the
+/// assignment in force was made with.
+fn warn_of_others(typed: &StrategySettings, made: &StrategySettings) {
+    let shown = |settings: &StrategySettings| {
+        let scheme = settings.scheme.map(|scheme| scheme.as_str().to_owned());
+        [
+            (
+                "--virtual-nodes",
+                settings.virtual_nodes.map(|n| n.to_string()),
+                VIRTUAL_NODES_DEFAULT.to_string(),
+            ),
+            (
+                "--seed",
+                settings.seed.map(|n| n.to_string()),
+                0.to_string(),
+            ),
+            ("--scheme", scheme, "native".to_owned()),
+            ("--cluster", settings.cluster.clone(), "default".to_owned()),
+            (
+                "--band",
+                settings.overload_threshold.map(band_of),
+                band_of(OVERLOAD_THRESHOLD_DEFAULT),
+            ),
+            (
+                "--extreme",
+                settings.extreme_threshold.map(|n| n.to_string()),
+                EXTREME_THRESHOLD_DEFAULT.to_string(),
+            ),
+            (
+                "--default-weight",
+                settings.default_weight.map(|n| n.to_string()),
+                1.to_string(),
+            ),
+            (
+                "the fast path",
+                settings.fast_path.map(|fast| fast.to_string()),
+                true.to_string(),
+            ),
+        ]
+    };
+    for ((flag, typed, _), (_, made, usual)) in shown(typed).into_iter().zip(shown(made)) {
+        let Some(typed) = typed else { continue };
+        let made = made.unwrap_or(usual);
+        if typed != made {
+            tracing::warn!(
+                "--previous was made with {flag} {made}, this is with {typed}: what moves may be \
+                 due to that"
+            );
+        }
+    }
+}
+
+/// The band that an overload threshold stands for, as people write it.
+fn band_of(threshold: f64) -> String {
+    // In binary, 1.3 less 1 is not 0.3.
+    const DECIMALS: f64 = 1e9;
+    (((threshold - 1.0) * DECIMALS).round() / DECIMALS).to_string()
 }
 
 /// The overload threshold that a band stands for, within its bounds.

@@ -3,7 +3,7 @@
 use divvy::{PARTITIONS_MAX, Partitions};
 
 use super::count;
-use super::file::Source;
+use super::file::{self, Source};
 use crate::failure::Failure;
 
 /// The group of partitions that are only counted.
@@ -34,7 +34,7 @@ fn group_of_text(text: &str) -> Result<(&str, u32), Failure> {
         ))
     });
     let Some((group, number)) = counted else {
-        let rule = format!("must be {FORMS}");
+        let rule = file::meant(text).unwrap_or_else(|| format!("must be {FORMS}"));
         return Err(Failure::usage("partitions", text, rule));
     };
     Ok((group, number? as u32))

@@ -4,7 +4,7 @@ use divvy::listing::{Field, Row, Shape};
 use divvy::{Health, WORKERS_MAX, Worker, Workers};
 
 use super::count;
-use super::file::Source;
+use super::file::{self, Source};
 use crate::failure::Failure;
 
 /// Fields of a file of workers.
@@ -18,8 +18,8 @@ const SHAPE: Shape = Shape {
     count: "worker count",
     count_max: WORKERS_MAX,
     fields: &[
-        Field::of_name("id"),
-        Field::of_value("weight"),
+        Field::of_name("id").or(&["node", "worker", "name"]),
+        Field::of_value("weight").or(&["capacity"]),
         Field::of_name("zone"),
         Field::of_value("healthy"),
         Field::of_value("max_partitions"),
@@ -34,8 +34,7 @@ const COUNT: &str = "count without separators";
 /// The workers that were typed behind a flag or that a file lists.
 pub(super) fn workers(flag: &'static str, text: &str) -> Result<Workers, Failure> {
     if let Some(source) = Source::of(flag, text) {
-        let workers = source.rows(&SHAPE, worker_of_row)?;
-        return Workers::new(workers).map_err(|error| source.wrong(&error));
+        return source.set(&SHAPE, "worker id", worker_of_row, Workers::new);
     }
     if count::has_separators(text) {
         let rule = format!("must be {}", FORMS.replacen("count", COUNT, 1));
@@ -55,6 +54,9 @@ pub(super) fn workers(flag: &'static str, text: &str) -> Result<Workers, Failure
 /// `ID` or `ID=WEIGHT`.
 fn worker_of_text(text: &str) -> Result<Worker, Failure> {
     let text = text.trim();
+    if let Some(rule) = file::meant(text) {
+        return Err(Failure::usage("worker", text, rule));
+    }
     let Some((id, weight)) = text.rsplit_once('=') else {
         return Ok(Worker::new(text)?);
     };
@@ -74,7 +76,7 @@ fn worker_of_text(text: &str) -> Result<Worker, Failure> {
 fn worker_of_row(row: &Row<'_>) -> Result<Worker, String> {
     let told = |error: divvy::Error| error.to_string();
     let mut worker = Worker::new(row.required(ID)?).map_err(told)?;
-    if let Some(weight) = row.parsed::<f64>(WEIGHT, "must be a number such as 1.5")? {
+    if let Some(weight) = row.decimal(WEIGHT)? {
         worker = worker.with_weight(weight).map_err(told)?;
     }
     if let Some(zone) = row.text(ZONE) {

@@ -89,6 +89,7 @@ impl Agents {
             .args(["agent", "--store", &self.address(), "--node", &name])
             .args(["--exec", &self.exec])
             .args(more)
+            .env_remove("JOURNAL_STREAM")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,6 +1,7 @@
 //! `divvy agent` as processes: what they run, and what becomes of it.
 
 mod agents;
+mod python;
 mod refusals;
 
 use std::time::Duration;
@@ -209,7 +210,7 @@ fn agents_follow_the_workloads_of_the_store() {
         agents.workload("remove demo").unwrap();
         agents.shared(2).await;
         let refused = agents.workload("remove demo").unwrap_err();
-        let why = "divvy: there is no workload 'demo'\n";
+        let why = "error: there is no workload 'demo'\n";
         assert!(refused.ends_with(why), "{refused}");
         let refused = agents.workload("set a:b 1").unwrap_err();
         assert!(refused.contains("must not contain ':'"), "{refused}");
@@ -236,5 +237,48 @@ fn what_commands_write_comes_with_their_partition_or_goes_to_files() {
             text.is_ok_and(|text| text == "hello from demo:5\n")
         })
         .await;
+    });
+}
+
+#[test]
+fn a_workload_that_grows_more_than_tenfold_beyond_a_thousand_needs_a_second_word() {
+    let agents = Agents::on_file();
+    agents.workload("set demo 100").unwrap();
+    agents.workload("set demo 1000").unwrap();
+    agents.workload("set demo 200").unwrap();
+    let refused = agents.workload("set demo 2001").unwrap_err();
+    let why = "demo has 200 units, and would have 2001: more than 10 times as many";
+    assert!(
+        refused.contains(why) && refused.contains("--yes"),
+        "{refused}"
+    );
+    agents.workload("set demo 2001 --yes").unwrap();
+    agents.workload("set other 5000").unwrap();
+}
+
+#[test]
+fn an_agent_says_when_it_said_something_and_why_nothing_will_run() {
+    on_both(async |mut agents| {
+        agents.exec = "echo {unit} | cat".to_owned();
+        let more = ["--workloads", "dynamic", "--weight", "0", "--output-dir"];
+        let directory = agents.directory().join("logs");
+        let directory = directory.to_str().unwrap();
+        agents.start_with(&[&["--preset", "fast"], &more[..], &[directory]].concat());
+        for words in [
+            "warning: --exec: no shell reads '|': it is handed to echo as a word; write sh -c '…'",
+            "its weight is 0: it takes nothing",
+            "the store has no workloads yet: divvy workload set NAME N adds one",
+            "logs was not there, and is made",
+        ] {
+            until(SOON, words, async || agents.told(0).contains(words)).await;
+        }
+        let told = agents.told(0);
+        let mut lines = told.lines().filter(|line| line.contains("takes part"));
+        let line = lines.next().unwrap_or_default();
+        let (time, _) = line.split_once(' ').unwrap();
+        let digits = time
+            .chars()
+            .map(|c| if c.is_ascii_digit() { '0' } else { c });
+        assert_eq!(digits.collect::<String>(), "00:00:00Z", "{told}");
     });
 }

@@ -26,9 +26,17 @@ const REFUSED: &[(&str, i32, &str)] = &[
         2,
         "named once",
     ),
-    ("--store memory --exec x", 2, "workloads"),
+    (
+        "--store memory --exec x",
+        2,
+        "--workloads is missing: such as --workloads orders:8, or dynamic",
+    ),
     ("--store memory --workloads demo:1", 2, "--exec is missing"),
-    ("--workloads demo:1 --exec x", 2, "--store is missing"),
+    (
+        "--workloads demo:1 --exec x",
+        2,
+        "--store is missing: give redis://HOST:PORT, file:PATH or memory, or set DIVVY_STORE",
+    ),
     ("--store foo:1 --workloads demo:1 --exec x", 2, "foo:1"),
     (
         "--store nats://127.0.0.1:1 --workloads d:1 --exec x",
@@ -84,7 +92,36 @@ fn a_bad_field_of_a_file_is_named() {
         ),
         ("lease_tll: 1s\n", 1, "lease_tll"),
         ("lease_ttl: soon\n", 1, "field 'lease_ttl'"),
-        ("workloads: {demo: none}\n", 1, "field 'workloads.demo'"),
+        (
+            "workloads: {demo: none}\n",
+            1,
+            "field 'workloads.demo': must be a number of units, or {units: N, max_per_worker: N}",
+        ),
+        (
+            "workloads: {demo: {units: 3, max: 1}}\n",
+            1,
+            "field 'workloads.demo': there is no field 'max' in it",
+        ),
+        (
+            "weight: heavy\n",
+            1,
+            "field 'weight': must be a number, and not 'heavy'",
+        ),
+        (
+            "max_partitions: -1\n",
+            1,
+            "field 'max_partitions': must be a whole number from 0 on, and not '-1'",
+        ),
+        (
+            "preset: fsat\n",
+            1,
+            "field 'preset': must be one of fast, default, rendezgo, and not 'fsat'",
+        ),
+        (
+            "lease_ttl: 1ms\nworkloads: {a: 1}\n",
+            2,
+            "lease_ttl '1ms': must be at least 300ms",
+        ),
         ("[1s, 2s]\n", 1, "not a list"),
         ("preset: fast\na: [\n", 1, "line "),
     ] {
@@ -118,6 +155,12 @@ fn workloads_of_no_store_are_refused_and_looking_makes_none() {
         assert_eq!(code, 1, "{told}");
         assert!(told.contains("is not there"), "{told}");
     }
+    let (code, told) = workload("set demo x --store file:new.db");
+    assert_eq!(code, 2, "{told}");
+    assert!(
+        told.contains("units 'x': must be a whole number in 1..=1000000"),
+        "{told}"
+    );
     let made = std::fs::read_dir(directory.path()).unwrap().count();
     assert_eq!(made, 0, "nothing is made by looking");
 }
@@ -140,4 +183,24 @@ fn a_store_that_is_not_reached_is_tried_again_and_says_so() {
     let tries = told.lines().filter(|line| line.contains("trying again"));
     assert!(tries.count() <= 4, "once every few seconds at most: {told}");
     assert_eq!(code, 1, "{told}");
+}
+
+#[test]
+fn a_password_that_everybody_can_read_is_warned_of() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let path = directory.path().join("password");
+    std::fs::write(&path, "secret").unwrap();
+    for (mode, is_warned) in [(0o644, true), (0o640, false)] {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&path, permissions).unwrap();
+        let output = Command::new(assert_cmd::cargo::cargo_bin!("divvy"))
+            .args(["status", "--store", "redis://127.0.0.1:1", "--user", "x"])
+            .arg("--password-file")
+            .arg(&path)
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        let words = "everybody on this machine may read or change it";
+        assert_eq!(told.contains(words), is_warned, "{mode:o}: {told}");
+    }
 }

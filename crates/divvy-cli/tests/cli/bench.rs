@@ -127,7 +127,7 @@ fn processes_that_cannot_open_the_store_are_one_error() {
     let run = divvy("bench stores --store redis://127.0.0.1:9 --time 30ms --processes 3");
     assert_eq!(run.code, 1);
     assert!(
-        run.stderr.starts_with("divvy: redis://127.0.0.1:9"),
+        run.stderr.starts_with("error: redis://127.0.0.1:9"),
         "{}",
         run.stderr
     );
@@ -153,7 +153,7 @@ fn a_store_that_is_not_there_is_an_error_within_the_timeout() {
     let run = divvy("bench stores --store redis://127.0.0.1:9 --time 30ms");
     assert_eq!(run.code, 1);
     assert!(
-        run.stderr.starts_with("divvy: redis://127.0.0.1:9"),
+        run.stderr.starts_with("error: redis://127.0.0.1:9"),
         "{}",
         run.stderr
     );

@@ -35,7 +35,7 @@ async fn a_missed_bound_is_named_and_an_error_after_the_figures() {
                 --partitions 10 --start-workers 2 --start-partitions 10000";
     let run = scratch.run(line.split_whitespace());
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.starts_with("divvy: missed: "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: missed: "), "{}", run.stderr);
     assert!(run.stderr.contains("map, bytes "), "{}", run.stderr);
     let figures: Value = serde_json::from_str(&run.stdout).unwrap();
     let bounds = figures["bounds"].as_array().unwrap();
@@ -75,7 +75,7 @@ async fn an_interrupted_run_leaves_no_keys() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let (code, said) = ended(child).await;
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("divvy: interrupted while waiting"), "{said}");
+    assert!(said.contains("error: interrupted while waiting"), "{said}");
     assert_eq!(keys(&scratch).await, 0);
 }
 
@@ -97,7 +97,7 @@ async fn a_run_whose_workers_die_says_so_and_leaves_no_keys() {
         "{said}"
     );
     assert!(
-        said.contains("divvy: 4 workers ended by themselves"),
+        said.contains("error: 4 workers ended by themselves"),
         "{said}"
     );
     assert_eq!(keys(&scratch).await, 0);

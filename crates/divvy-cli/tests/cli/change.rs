@@ -79,7 +79,7 @@ fn added_workers_go_to_the_zones_with_the_fewest() {
     assert_eq!(zones("--add 1")["w-2"], None);
 }
 
-/// What the one line says after `divvy: `, and the words typed.
+/// What the one line says after `error: `, and the words typed.
 const MISTAKES: [(&str, &str); 16] = [
     (
         "--workers is missing: give a count, ids such as a,b=2, or @FILE, or --previous",
@@ -108,7 +108,7 @@ const MISTAKES: [(&str, &str); 16] = [
         "--workers 3 --partitions 5 --add 99998",
     ),
     (
-        "workers to add 'two': must be a whole number in 0..=99997",
+        "workers to add 'two': must be a whole number in 0..=99997, or such as 2=1.5",
         "--workers 3 --partitions 5 --add two",
     ),
     (
@@ -187,7 +187,7 @@ fn workers_that_play_no_part_are_warned_about() {
     assert!(run.stderr.starts_with("warning: --workers is not used"));
     assert!(
         run.stdout
-            .starts_with("rendezvous: 12 partitions, 3 workers -> 4\n"),
+            .contains("\nrendezvous: 12 partitions, 3 workers -> 4,"),
         "{}",
         run.stdout
     );

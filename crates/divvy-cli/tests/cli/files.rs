@@ -35,7 +35,7 @@ pub(crate) fn refused(name: &str, content: impl AsRef<[u8]>) -> String {
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     let told = run
         .stderr
-        .strip_prefix(&format!("divvy: --workers @{name}: "));
+        .strip_prefix(&format!("error: --workers @{name}: "));
     told.unwrap_or_else(|| panic!("{}", run.stderr))
         .trim_end()
         .to_owned()
@@ -92,19 +92,19 @@ fn partitions_have_keys_and_weights() {
     let forms = [
         (
             "p.csv",
-            "key,weight\ntool001:chamber1,150\ntool001:chamber2,\n",
+            "key,weight\ntool001:chamber1,150\ntool001:chamber2,1\n",
         ),
         (
             "p.csv",
-            "weight;key\n150;tool001:chamber1\n;tool001:chamber2\n",
+            "weight;key\n150;tool001:chamber1\n1;tool001:chamber2\n",
         ),
         (
             "p.json",
-            r#"[{"key": "tool001:chamber1", "weight": 150}, "tool001:chamber2"]"#,
+            r#"[{"key": "tool001:chamber1", "weight": 150}, {"key": "tool001:chamber2", "weight": 1.0}]"#,
         ),
         (
             "p.yaml",
-            "- key: tool001:chamber1\n  weight: 150\n- tool001:chamber2\n",
+            "- key: tool001:chamber1\n  weight: 150\n- {key: 'tool001:chamber2', weight: 1}\n",
         ),
     ];
     for (name, content) in forms {
@@ -181,19 +181,25 @@ fn a_wrong_row_names_line_field_and_value() {
             "line 2: cell 3 'extra': the header has no column for it",
         ),
         (
-            "id,wieght\na,1\n",
-            "line 1: column 'wieght': is unknown, known are id, weight, zone, healthy, max_partitions",
+            "a\nb\n",
+            "line 1: the header has no column 'id': does the file have a header? the first line must be id,weight,zone,healthy,max_partitions",
         ),
         (
-            "a\nb\n",
-            "line 1: column 'a': is unknown, known are id, weight, zone, healthy, max_partitions",
+            "weight\n1\n",
+            "line 1: the header has no column 'id': does the file have a header? the first line must be id,weight,zone,healthy,max_partitions",
         ),
-        ("weight\n1\n", "line 1: the header has no column 'id'"),
+        (
+            "id;weight\na;1.000\n",
+            "line 2: weight '1.000': could be 1 or 1000: write it as one of them",
+        ),
         (
             "id,ID\na,b\n",
             "line 1: column 'ID' stands twice in the header",
         ),
-        ("id\na\nb\na\n", "worker id 'a': is given twice"),
+        (
+            "id\na\nb\na\n",
+            "line 4: worker id 'a': is given twice, first in line 2",
+        ),
         (
             "\n",
             "is empty, a header with id, weight, zone, healthy, max_partitions is needed",
@@ -285,7 +291,7 @@ fn a_file_that_is_too_large_is_refused_before_it_is_read() {
     let run = scratch.run(["assign", "--workers", "@w.csv", "--partitions", "5"]);
     assert_eq!(
         run.stderr,
-        "divvy: --workers @w.csv: has 1073741825 bytes, at most 1073741824 are read\n"
+        "error: --workers @w.csv: has 1073741825 bytes, at most 1073741824 are read\n"
     );
     assert_eq!(run.code, 1);
 }

@@ -1,7 +1,8 @@
 //! The command line as its users meet it: the built binary, its output, its
 //! exit code.
 
-// A scratch directory and the binary, for all of the others.
+// A scratch directory and the binary, and a terminal, for all of the others.
+mod pty;
 mod scratch;
 
 // The commands, in the order of the help.
@@ -18,10 +19,13 @@ mod simulate;
 // the picture; and of a plan, the workers that there will be.
 mod change;
 mod files;
+mod made;
 mod options;
 mod picture;
+mod planner;
 mod plot;
 mod previous;
+mod sheets;
 mod worker;
 mod yaml;
 
@@ -29,7 +33,10 @@ mod yaml;
 mod secrets;
 
 // What everybody meets sooner or later.
+mod completions;
 mod help;
+mod manual;
 mod mistakes;
 mod pipes;
 mod terminals;
+mod voice;

@@ -3,8 +3,8 @@
 
 use crate::scratch::{Scratch, divvy};
 
-/// Exit code, what the one line says after `divvy: `, and the words typed.
-const MISTAKES: [(i32, &str, &str); 55] = [
+/// Exit code, what the one line says after `error: `, and the words typed.
+const MISTAKES: [(i32, &str, &str); 58] = [
     (
         2,
         "worker weight '-1': must be 0 or in",
@@ -153,7 +153,7 @@ const MISTAKES: [(i32, &str, &str); 55] = [
     ),
     (
         2,
-        "workers '@w.txt': the name of a file must end in .csv, .json, .yaml or .yml",
+        "workers '@w.txt': the name of a file must end in .csv, .tsv, .json, .yaml or .yml",
         "assign --workers @w.txt --partitions 5",
     ),
     (
@@ -243,6 +243,22 @@ const MISTAKES: [(i32, &str, &str); 55] = [
     ),
     (
         2,
+        "previous 'before.json': must be @FILE, a file with what assign --json or plan --json \
+         printed, or with who owns what; did you mean @before.json?\n",
+        "assign --workers 3 --partitions 5 --previous before.json",
+    ),
+    (
+        2,
+        "worker 'nodes.csv': did you mean @nodes.csv?\n",
+        "assign --workers nodes.csv --partitions 5",
+    ),
+    (
+        2,
+        "partitions 'shards.yaml': did you mean @shards.yaml?\n",
+        "plan --workers 3 --add 1 --partitions shards.yaml",
+    ),
+    (
+        2,
         "partition 'default:9': is not among the 5 partitions",
         "explain default:9 --workers 3 --partitions 5",
     ),
@@ -301,7 +317,7 @@ fn what_no_shell_word_can_say_is_refused_the_same_way() {
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
         assert!(
-            run.stderr.starts_with("divvy: ") && run.stderr.len() < 400,
+            run.stderr.starts_with("error: ") && run.stderr.len() < 400,
             "{}",
             run.stderr
         );
@@ -320,7 +336,10 @@ fn an_unknown_flag_or_a_missing_argument_is_wrong_usage() {
     ] {
         let run = divvy(line);
         assert_eq!(run.code, 2, "{line}");
-        assert!(run.stderr.contains("error: "), "{line}: {}", run.stderr);
+        let told: Vec<&str> = run.stderr.lines().collect();
+        assert_eq!(told.len(), 2, "{line}: {}", run.stderr);
+        assert!(told[0].starts_with("error: "), "{line}: {}", run.stderr);
+        assert!(told[1].starts_with("hint: "), "{line}: {}", run.stderr);
         assert_eq!(run.stdout, "", "{line}");
     }
 }
@@ -347,7 +366,7 @@ fn no_message_is_longer_than_a_log_can_bear() {
     let scratch = Scratch::new();
     let long = "x".repeat(120_000);
     scratch.file("cell.csv", format!("id\na,{long}\n"));
-    scratch.file("column.csv", format!("id,{long}\na,b\n"));
+    scratch.file("column.csv", format!("{long}\na\n"));
     scratch.file("text.json", format!("\"{long}\""));
     scratch.file("field.json", format!("[{{\"{long}\": 1}}]"));
     scratch.file("field.yaml", format!("- ? {long}\n  : 1\n"));
@@ -358,7 +377,7 @@ fn no_message_is_longer_than_a_log_can_bear() {
     let assign = |workers: &'static str| vec!["assign", "--partitions", "5", "--workers", workers];
     let cases = [
         (assign("@cell.csv"), "the header has no column for it\n"),
-        (assign("@column.csv"), "known are id, weight"),
+        (assign("@column.csv"), "the first line must be id,weight"),
         (assign("@text.json"), "expected a list at line 1"),
         (assign("@field.json"), "known are id, weight"),
         (assign("@field.yaml"), "known are id, weight"),
@@ -376,8 +395,8 @@ fn no_message_is_longer_than_a_log_can_bear() {
             ],
             "File name too long\n",
         ),
-        (vec!["-v", "key", &flag], "Usage: divvy"),
-        (vec![long.as_str()], "Usage: divvy"),
+        (vec!["-v", "key", &flag], "hint: divvy key --help"),
+        (vec![long.as_str()], "hint: divvy --help"),
     ];
     for (args, expected) in cases {
         let run = scratch.run(&args);
@@ -396,7 +415,7 @@ fn a_directory_is_not_a_file() {
     let run = scratch.run(["assign", "--workers", "@w.csv", "--partitions", "5"]);
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (1, "divvy: --workers @w.csv: is a directory\n")
+        (1, "error: --workers @w.csv: is a directory\n")
     );
 }
 

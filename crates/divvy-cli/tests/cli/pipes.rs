@@ -58,7 +58,7 @@ fn a_full_disk_is_told() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{line}");
         assert!(
-            told.starts_with("divvy: standard output: No space left"),
+            told.starts_with("error: standard output: No space left"),
             "{line}: {told}"
         );
         assert_eq!(told.lines().count(), 1);
@@ -75,7 +75,7 @@ fn help_that_cannot_be_written_is_told_unless_its_reader_went_away() {
         assert_eq!(full.status.code(), Some(1), "{line}");
         assert_eq!(
             String::from_utf8_lossy(&full.stderr),
-            "divvy: standard output: No space left on device\n",
+            "error: standard output: No space left on device\n",
             "{line}"
         );
         let mut command = scratch.command();

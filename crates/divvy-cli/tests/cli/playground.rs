@@ -52,7 +52,7 @@ fn a_scenario_from_a_file_that_misses_its_goal_exits_with_1() {
     assert_eq!(run.code, 1);
     assert_eq!(
         run.stderr,
-        "divvy: impossible missed its goal: most_unowned\n"
+        "error: impossible missed its goal: most_unowned\n"
     );
     assert!(run.stdout.contains("\"passed\": false"), "{}", run.stdout);
 }
@@ -70,8 +70,10 @@ fn scenarios_are_listed() {
 
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_opened() {
-    divvy("playground --workers 501").refused(2, "workers '501': must be in 1..=500");
-    divvy("playground --partitions 0").refused(2, "partitions '0': must be in 1..=20000");
+    divvy("playground --workers 501")
+        .refused(2, "workers '501': must be a whole number in 1..=500");
+    divvy("playground --partitions 0")
+        .refused(2, "partitions '0': must be a whole number in 1..=20000");
     divvy("playground --preset hasty").refused(2, "preset 'hasty': must be one of fast,");
     divvy("playground --mode lease --strategy zoned").refused(2, "strategy 'zoned'");
     divvy("playground --mode lease --overlap").refused(2, "--overlap is for leader mode");

@@ -75,7 +75,7 @@ fn weights_zones_and_health_come_back() {
         "w.csv",
         "id,weight,zone,healthy\na,2,eu-1,true\nb,1,,false\nc,1,,true\n",
     );
-    scratch.file("p.csv", "key,weight\nx,5\ny,\nz,7\n");
+    scratch.file("p.csv", "key,weight\nx,5\ny,1\nz,7\n");
     let line = "assign --workers @w.csv --partitions @p.csv --json";
     let before = scratch.run(line.split(' ')).done();
     scratch.file("before.json", before);
@@ -142,7 +142,7 @@ fn a_wrong_one_is_refused_in_one_line_that_names_the_file() {
         ("", ""),
         (
             r#"{"format": 1, "assignments": {"a": ["x"], "b": ["x"]}}"#,
-            "partition 'x': is given twice",
+            "partition 'x': is given twice, to 'a' and to 'b'",
         ),
         (r#"{"format": 1, "assignments": {"a": ["x"], "a": []}}"#, ""),
         (
@@ -159,7 +159,7 @@ fn a_wrong_one_is_refused_in_one_line_that_names_the_file() {
         assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{content}");
         assert_eq!(run.stderr.lines().count(), 1, "{content}: {}", run.stderr);
         assert!(
-            run.stderr.starts_with("divvy: --previous @before.json: "),
+            run.stderr.starts_with("error: --previous @before.json: "),
             "{content}: {}",
             run.stderr
         );

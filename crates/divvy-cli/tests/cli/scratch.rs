@@ -72,15 +72,21 @@ impl Run {
     }
 
     /// What was printed by a run that did what it should, without a word of
-    /// warning.
+    /// warning. A note is none.
     #[track_caller]
     pub(crate) fn done(self) -> String {
-        assert_eq!(
-            (self.code, self.stderr.as_str()),
-            (0, ""),
-            "{}",
-            self.stdout
-        );
+        let told = self.stderr.lines();
+        let told: Vec<&str> = told.filter(|line| !line.starts_with("note: ")).collect();
+        assert_eq!((self.code, told), (0, Vec::new()), "{}", self.stdout);
+        self.stdout
+    }
+
+    /// The same where one line is said on stderr, which starts like this.
+    #[track_caller]
+    pub(crate) fn warned(self, start: &str) -> String {
+        assert_eq!(self.stderr.lines().count(), 1, "{}", self.stderr);
+        assert!(self.stderr.starts_with(start), "{}", self.stderr);
+        assert_eq!(self.code, 0);
         self.stdout
     }
 
@@ -90,13 +96,13 @@ impl Run {
         serde_json::from_str(&self.done()).expect("--json prints JSON")
     }
 
-    /// Checks that the run was refused in one line that starts with `divvy: `
+    /// Checks that the run was refused in one line that starts with `error: `
     /// and the message, without a result.
     #[track_caller]
     pub(crate) fn refused(self, code: i32, message: &str) {
         assert_eq!(self.code, code, "{}", self.stderr);
         assert_eq!(self.stderr.lines().count(), 1, "{}", self.stderr);
-        let start = format!("divvy: {message}");
+        let start = format!("error: {message}");
         assert!(self.stderr.starts_with(&start), "{start}\n{}", self.stderr);
         assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
         assert_eq!(self.stdout, "");

@@ -68,7 +68,7 @@ fn a_planted_mistake_is_told_with_the_command_that_shows_it_again() {
     let run = divvy(line);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(
-        run.stderr.starts_with("divvy: seed 0 broke I"),
+        run.stderr.starts_with("error: seed 0 broke I"),
         "{}",
         run.stderr
     );
@@ -94,7 +94,7 @@ fn a_long_run_goes_on_from_its_file() {
     assert_eq!(run(9), whole);
     let told = scratch.run(["simulate", "--from", "5", "--resume", "run.json"]);
     assert_eq!(told.code, 2);
-    let why = "divvy: from '5': cannot be given: run.json is there and says where to go on\n";
+    let why = "error: from '5': cannot be given: run.json is there and says where to go on\n";
     assert_eq!(told.stderr, why);
 }
 
@@ -119,18 +119,18 @@ fn a_long_run_that_is_killed_goes_on_as_if_it_had_not_been() {
 #[test]
 fn values_out_of_bounds_are_wrong_usage() {
     for (line, told) in [
-        ("simulate --seeds 0", "divvy: seeds '0': must be"),
-        ("simulate --hours -1", "divvy: hours '-1': must be"),
-        ("simulate --seed seven", "divvy: seed 'seven': must be"),
-        ("simulate --from 1.5", "divvy: from '1.5': must be"),
-        ("simulate --jobs 0", "divvy: jobs '0': must be"),
+        ("simulate --seeds 0", "error: seeds '0': must be"),
+        ("simulate --hours -1", "error: hours '-1': must be"),
+        ("simulate --seed seven", "error: seed 'seven': must be"),
+        ("simulate --from 1.5", "error: from '1.5': must be"),
+        ("simulate --jobs 0", "error: jobs '0': must be"),
         (
             "simulate --seed 1 --defect none",
-            "divvy: defect 'none': is not",
+            "error: defect 'none': is not",
         ),
         (
             "simulate --mode lease --seed 1 --defect version-reused",
-            "divvy: defect 'version-reused': is not",
+            "error: defect 'version-reused': is not",
         ),
     ] {
         let run = divvy(line);

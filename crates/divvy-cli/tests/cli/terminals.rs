@@ -1,14 +1,9 @@
 //! What is different on a terminal: colour, width, long tables.
 
-use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
 use std::io::Read as _;
-use std::os::unix::ffi::OsStrExt as _;
 use std::process::Stdio;
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
-
+use crate::pty;
 use crate::scratch::Scratch;
 
 /// Runs the binary with a terminal of so many columns for stdout and stderr,
@@ -22,24 +17,7 @@ fn on_terminal(columns: u16, no_color: Option<&str>, line: &str) -> String {
 
 /// The same for any words, with the exit code.
 fn typed_on_terminal(columns: u16, no_color: Option<&str>, args: &[&str]) -> (String, Option<i32>) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&ours)
-        .and_then(|()| unlockpt(&ours))
-        .expect("a terminal of our own");
-    let size = Winsize {
-        ws_row: 50,
-        ws_col: columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    tcsetwinsize(&ours, size).expect("a size for the terminal");
-    let name = ptsname(&ours, Vec::new()).expect("a name of the terminal");
-    let theirs = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(OsStr::from_bytes(name.as_bytes()))
-        .expect("the other end");
-
+    let (mut ours, theirs) = pty::open(columns);
     let scratch = Scratch::new();
     let mut command = scratch.command();
     command
@@ -58,7 +36,7 @@ fn typed_on_terminal(columns: u16, no_color: Option<&str>, args: &[&str]) -> (St
     drop(command);
     let mut sent = Vec::new();
     // A terminal whose other end is closed reads as an error, after all else.
-    let _ = File::from(ours).read_to_end(&mut sent);
+    let _ = ours.read_to_end(&mut sent);
     let code = child.wait().expect("it ends").code();
     (String::from_utf8(sent).expect("text"), code)
 }
@@ -174,4 +152,26 @@ fn nothing_that_was_typed_is_sent_to_a_terminal_as_it_is() {
     }
     let (sent, _) = typed_on_terminal(100, None, &[title]);
     assert!(sent.contains("'a\\u{1b}]0;pwn\\u{7}'"), "{sent}");
+}
+
+#[test]
+fn nothing_is_wider_than_a_terminal_of_eighty_columns() {
+    let workers: Vec<String> = (0..6)
+        .map(|n| format!("a-rather-long-name-of-node-{n}=8000"))
+        .collect();
+    let workers = workers.join(",");
+    for line in [
+        "assign --partitions 500 --strategy weighted-consistent-hash --no-fast-path",
+        "plan --partitions 500 --add 2 --strategy balanced",
+        "plan --partitions 500 --add 2",
+        "explain default:17",
+        "explain default:17 --partitions 500 --strategy zoned",
+    ] {
+        let sent = on_terminal(80, Some("1"), &format!("{line} --workers {workers}"));
+        // What the spinner drew is gone again.
+        let lines = sent.lines().map(|line| line.rsplit("\u{1b}[2K").next());
+        for shown in lines.flatten() {
+            assert!(shown.chars().count() <= 80, "{line}: {shown}\n{sent}");
+        }
+    }
 }

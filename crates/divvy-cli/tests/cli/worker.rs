@@ -19,8 +19,13 @@ fn a_store_that_is_not_reached_is_told_and_an_error() {
         assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
         let last = run.stderr.lines().last().unwrap_or_default();
         let told =
-            format!("divvy: the store was not reached within startup_timeout (500ms): {store}");
+            format!("error: the store was not reached within startup_timeout (500ms): {store}");
         assert!(last.starts_with(&told), "{last}");
+        // It does not wait for its first attempt to be over before it says so.
+        let first = run.stderr.lines().next().unwrap_or_default();
+        let told = format!("note: {store}: ");
+        assert!(first.starts_with(&told), "{first}");
+        assert!(first.contains("; trying again for up to "), "{first}");
     }
 }
 
@@ -36,7 +41,7 @@ fn tries_to_reach_a_store_are_told_with_their_number_and_delay() {
     for words in [
         "; trying again in ",
         "s (1 of 1), each time for up to 5s, until startup_timeout (30s) is over",
-        "divvy: the store was not reached in 2 attempts: ",
+        "error: the store was not reached in 2 attempts: ",
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
@@ -48,7 +53,7 @@ fn a_worker_that_has_not_joined_in_its_time_is_an_error() {
     let line = "worker --store nats://127.0.0.1:1 --partitions 4 --run-for 300ms";
     let run = divvy(line);
     assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
-    let told = "divvy: it had not joined when --run-for was over\n";
+    let told = "error: it had not joined when --run-for was over\n";
     assert!(run.stderr.ends_with(told), "{}", run.stderr);
 }
 
@@ -69,7 +74,7 @@ fn a_file_of_partitions_that_cannot_be_read_at_the_start_is_one_line() {
         let line = format!("worker --store memory --partitions @{name}");
         let run = scratch.run(line.split_whitespace());
         assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{}", run.stderr);
-        let told = format!("divvy: --partitions: {name}: ");
+        let told = format!("error: --partitions: {name}: ");
         assert!(run.stderr.starts_with(&told), "{}", run.stderr);
         assert!(run.stderr.contains(why), "{}", run.stderr);
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
@@ -147,5 +152,21 @@ fn wait(child: &mut Child, what: &str, mut is_so: impl FnMut(&mut Child) -> bool
             panic!("not within {SOON:?}: {what}");
         }
         std::thread::yield_now();
+    }
+}
+
+#[test]
+fn every_line_is_documented_with_all_its_fields() {
+    let page = include_str!("../../../../docs/operating.md");
+    let (_, page) = page.split_once("### Lines of a worker\n").unwrap();
+    for line in include_str!("../../src/commands/worker/lines.txt").lines() {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap();
+        let start = format!("| `{name}` |");
+        let row = page.lines().find(|line| line.starts_with(&start));
+        let row = row.unwrap_or_else(|| panic!("{name} is not documented"));
+        for field in words {
+            assert!(row.contains(&format!("`{field}`")), "{name}: {field}");
+        }
     }
 }

@@ -170,3 +170,24 @@ fn a_live_cluster_does_not_mind_being_examined() {
         }
     });
 }
+
+#[tokio::test]
+async fn heartbeats_are_held_against_the_lease_that_is_named() {
+    let directory = TempDir::new().unwrap();
+    let url = format!("file:{}", directory.path().join("leases.db").display());
+    let examined = doctor(&url, &["--mode", "lease", "--lease", "60s"]).await;
+    examined.is("latency (lease mode)", "good", "heartbeats take");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_login_is_told_how_to_give_one() {
+    let options = RedisOptions::new().user("default on >canary ~* &* +@all");
+    let server = RedisServer::start(RedisFlavour::Redis7, options).await;
+    let examined = doctor(&server.url(), &[]).await;
+    assert_eq!(examined.code, Some(1));
+    examined.is(
+        "reached",
+        "bad",
+        "give --user and --password-file, or DIVVY_STORE=",
+    );
+}

@@ -257,7 +257,16 @@ fn what_is_not_there_is_one_clear_line() {
                 &format!("pin demo:8 {}", names[0]),
                 "there are 8, from demo:0 to demo:7",
             ),
-            ("why demo:99", "there are 8"),
+            (
+                "why demo:99",
+                "there is no partition 'demo:99'; there are 8",
+            ),
+            (
+                "why demo",
+                "'demo' is a workload: name one of its units, demo:0 to demo:7",
+            ),
+            ("uncordon nobody", "there is no worker 'nobody'; there are"),
+            ("unpin demo:99", "there is no partition 'demo:99'"),
         ] {
             let said = fleet.run(line);
             assert_eq!(said.code, Some(1), "{line}: {said:?}");
@@ -272,6 +281,30 @@ fn what_is_not_there_is_one_clear_line() {
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(said.stderr.contains("needs a terminal"), "{said:?}");
     });
+}
+
+#[test]
+fn a_mode_that_nobody_is_in_is_an_error_that_names_the_other() {
+    on(
+        &[Kind::LedByFile, Kind::LeasesInRedis],
+        async |mut fleet| {
+            fleet.started(&["one"]).await;
+            let (wrong, right) = match fleet.kind.is_led() {
+                true => ("lease", "leader"),
+                false => ("leader", "lease"),
+            };
+            let said = fleet.run(&format!("status --mode {wrong}"));
+            assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
+            let start = format!("error: there is no cluster 'default' in {wrong} mode in ");
+            assert!(said.stderr.starts_with(&start), "{said:?}");
+            let end = format!("; one of that name is in {right} mode\n");
+            assert!(said.stderr.ends_with(&end), "{said:?}");
+            let said = fleet.run(&format!("status --mode {wrong} --json"));
+            assert_eq!(said.code, Some(1), "{said:?}");
+            let status: Value = serde_json::from_str(&said.stdout).unwrap();
+            assert_eq!(status["workers"].as_array().map(Vec::len), Some(0));
+        },
+    );
 }
 
 #[test]
@@ -366,6 +399,12 @@ fn what_moved_is_told_when_nobody_is_left() {
     let kinds = [Kind::LeasesInFile, Kind::LeasesInRedis];
     on(&kinds, async |mut fleet| {
         fleet.started(&["one"]).await;
+        fleet
+            .until("what was taken is written down", || {
+                let why = fleet.json("why demo:3 --json");
+                !why["moves"].as_array().unwrap().is_empty()
+            })
+            .await;
         fleet.kill(0);
         fleet
             .until("it is gone", || {
@@ -398,4 +437,19 @@ fn wishes_that_cannot_be_read_are_not_the_fault_of_who_asks() {
         assert!(said.stderr.contains("cannot be read"), "{said:?}");
         assert!(said.stderr.contains("the key ctl"), "{said:?}");
     });
+}
+
+#[test]
+fn draining_the_only_agent_says_that_it_keeps_what_it_has() {
+    on(
+        &[Kind::LeasesInFile, Kind::LeasesInRedis],
+        async |mut fleet| {
+            let names = fleet.started(&["one"]).await;
+            let text = fleet.done(&format!("drain {}", names[0]));
+            assert!(
+                text.contains("nobody else is there: it keeps what it has"),
+                "{text}"
+            );
+        },
+    );
 }

@@ -184,7 +184,7 @@ fn a_store_without_streams_is_refused() {
     assert_eq!(run.status.code(), Some(2));
     let told = String::from_utf8(run.stderr).unwrap();
     assert!(
-        told.starts_with("divvy: store 'memory': has no streams of messages"),
+        told.starts_with("error: store 'memory': has no streams of messages"),
         "{told}"
     );
 }

@@ -252,7 +252,7 @@ async fn a_port_that_is_taken_is_one_line_before_anything_is_taken() {
     ] {
         let mut member = Member::start_with(&words, more);
         assert_eq!(member.ended().await.code(), Some(1), "{words}");
-        let line = format!("divvy: --listen {port}: Address already in use");
+        let line = format!("error: --listen {port}: Address already in use");
         member.tells(&line).await;
         assert_eq!(member.told().lines().count(), 1, "{}", member.told());
         assert!(!store.exists(), "{words}");

@@ -197,5 +197,5 @@ fn the_part_that_becomes_a_command_says_why_it_cannot() {
     let mut refused = command("run-child --parent 1 -- true");
     let output = refused.output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(told, "divvy: who started it has ended\n");
+    assert_eq!(told, "error: who started it has ended\n");
 }

@@ -1,11 +1,13 @@
 //! Webhooks: what is sent, and what becomes of the answers.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use divvy_testbed::{Certificates, until};
 use rustix::process::Signal;
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -95,6 +97,14 @@ async fn what_a_service_has_not_accepted_yet_is_not_owned() {
     }
 }
 
+/// The start that the guide has as an example.
+fn shown_in_the_guide() -> Value {
+    let guide = include_str!("../../../../docs/operating.md");
+    let (_, rest) = guide.split_once("```json\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    serde_json::from_str(example).unwrap()
+}
+
 #[tokio::test]
 async fn starts_and_stops_are_sent_signed_and_whole() {
     for kind in ["agent", "worker"] {
@@ -111,6 +121,11 @@ async fn starts_and_stops_are_sent_signed_and_whole() {
         assert!(member.ended().await.success(), "{}", member.told());
         let (starts, stops) = (service.heard("start"), service.heard("stop"));
         assert_eq!(stops.len(), 3, "{kind}");
+        let fields = |body: &Value| -> BTreeSet<String> {
+            let fields = body.as_object().unwrap().keys();
+            fields.cloned().collect()
+        };
+        assert_eq!(fields(&starts[0].body), fields(&shown_in_the_guide()));
         for heard in starts.iter().chain(&stops) {
             let body = &heard.body;
             assert!(heard.is_signed && heard.path == "/divvy", "{heard:?}");

@@ -66,6 +66,11 @@ pub(super) fn settings(layered: &Layered<AgentArgs>) -> Result<ControllerSetting
         Some("dynamic") => settings.dynamic = true,
         Some(text) => settings.groups = workloads(text)?,
     }
+    if settings.groups.is_empty() && !settings.dynamic {
+        let text = "--workloads is missing: such as --workloads orders:8, or dynamic for those of \
+                    the store";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     // What --grace allows is neither told as overdue nor cut short.
     settings.lease.stop_deadline = settings.lease.stop_deadline.max(args.run.grace * 2);
     settings.lease.shutdown_timeout = settings.lease.shutdown_timeout.max(args.run.grace * 2);

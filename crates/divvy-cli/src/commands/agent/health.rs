@@ -84,7 +84,9 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
         // Without it the command is asked all the same, and ended by hand.
         let _begun = tokio::task::spawn_blocking(move || beginning.begin()).await;
         let asked = asked(&command, every, &sweeper).await;
-        let healthy = *asked.as_ref().unwrap_or(&false);
+        let healthy = matches!(asked, Ok(None));
+        let sick = asked.as_ref().ok().cloned().flatten();
+        let sick = sick.map_or_else(String::new, |why| format!(" ({why})"));
         if let Some(why) = unrun.news(asked.err()) {
             say!("--health-cmd cannot be run: {why}");
         }
@@ -95,7 +97,7 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
             } else {
                 "unhealthy"
             };
-            say!("{words}, by --health-cmd");
+            say!("{words}, by --health-cmd{sick}");
             before = healthy;
         }
     }
@@ -114,13 +116,13 @@ impl Unrun {
     }
 }
 
-/// Runs the command once; otherwise why it cannot be. Nothing that it starts
-/// outlasts its time.
+/// Runs the command once, and says what is wrong, if anything is; otherwise
+/// why it cannot be run. Nothing that it starts outlasts its time.
 async fn asked(
     command: &CommandLine,
     limit: Duration,
     sweeper: &Arc<Sweeper>,
-) -> Result<bool, String> {
+) -> Result<Option<String>, String> {
     let [program, arguments @ ..] = command.words() else {
         return Err("it is empty".to_owned());
     };
@@ -141,12 +143,27 @@ async fn asked(
         let _ended = child.wait().await;
         sweeper.remove(group);
     }
-    Ok(matches!(ended, Ok(Ok(status)) if status.success()))
+    Ok(match ended {
+        Ok(Ok(status)) if status.success() => None,
+        Ok(Ok(status)) => Some(status.to_string()),
+        Ok(Err(error)) => Some(plain(&error)),
+        Err(_late) => Some(format!("no answer within {limit:?}")),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_command_that_fails_says_how_it_ended() {
+        let (second, sweeper) = (Duration::from_secs(5), Arc::default());
+        for (line, expected) in [("true", None), ("sh -c 'exit 3'", Some("exit status: 3"))] {
+            let command = CommandLine::parse("health-cmd", line).unwrap();
+            let found = asked(&command, second, &sweeper).await.unwrap();
+            assert_eq!(found.as_deref(), expected, "{line}");
+        }
+    }
 
     #[tokio::test]
     async fn why_a_command_cannot_be_run_is_told_once_and_when_it_changes() {

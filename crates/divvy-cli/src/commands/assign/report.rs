@@ -7,8 +7,8 @@ use divvy::{Assignment, Moves, Partition, Worker};
 use crate::bar::Scale;
 use crate::holding::Holding;
 use crate::natural;
-use crate::table::{Align, Table, Tone, counted};
-use crate::terminal::{ROWS_MAX, Terminal, printable};
+use crate::table::{Align, GAP, Table, Tone, counted};
+use crate::terminal::{ROWS_MAX, SENTENCE_WIDTH_MAX, Terminal, printable};
 use crate::wrap::wrap;
 
 /// How many of the heaviest, and of the lightest, a shortened table shows.
@@ -19,6 +19,8 @@ pub(super) struct Report<'a> {
     pub(super) strategy: &'a str,
     pub(super) assignment: &'a Assignment,
     pub(super) moves: Option<&'a Moves>,
+    /// What could not be reached, in sentences.
+    pub(super) shortfall: Vec<String>,
     pub(super) terminal: Terminal,
     /// Whether to list the partitions of each worker.
     pub(super) list: bool,
@@ -86,9 +88,24 @@ impl Report<'_> {
     }
 
     fn write_table(&self, lines: &[Line<'_>], scale: Scale, out: &mut dyn Write) -> io::Result<()> {
+        let table = match self.terminal.interactive {
+            true => {
+                let plain = self.table(lines, None);
+                let room = self.terminal.width.saturating_sub(plain.width() + GAP);
+                let bars = scale.within(room);
+                bars.map_or(plain, |bars| self.table(lines, Some(bars)))
+            }
+            false => self.table(lines, Some(scale)),
+        };
+        table.write(out, self.terminal.colour)
+    }
+
+    /// A row per worker, at its end a bar, or why it gets nothing.
+    fn table(&self, lines: &[Line<'_>], bars: Option<Scale>) -> Table {
         let workers = || self.assignment.workers().iter();
         let weighted = workers().any(|worker| worker.weight() != 1.0);
         let zoned = workers().any(|worker| worker.zone().is_some());
+        let vetoed = lines.iter().any(|line| line.worker.veto().is_some());
         let loaded = self.assignment.partitions().iter().any(|p| p.weight() != 0);
         let total: u64 = self.assignment.partitions().loads().sum();
 
@@ -101,7 +118,12 @@ impl Report<'_> {
         let headings = headings
             .into_iter()
             .map(|(name, align)| (name.to_owned(), align));
-        let mut table = Table::new(headings.chain([(scale.heading(), Align::Left)]));
+        let last = match bars {
+            Some(scale) => Some(scale.heading()),
+            None => vetoed.then(|| "note".to_owned()),
+        };
+        let last = last.map(|heading| (heading, Align::Left));
+        let mut table = Table::new(headings.chain(last));
         for line in lines {
             let mut cells = vec![line.worker.id().to_owned()];
             cells.extend(weighted.then(|| line.worker.weight().to_string()));
@@ -109,13 +131,14 @@ impl Report<'_> {
             cells.push(line.partitions.len().to_string());
             cells.extend(loaded.then(|| line.load.to_string()));
             cells.push(share(line.load, total, workers().len()));
-            cells.push(match line.worker.veto() {
-                Some(veto) => veto.to_string(),
-                None => scale.bar(line.ratio),
+            let veto = line.worker.veto().map(|veto| veto.to_string());
+            cells.extend(match bars {
+                Some(scale) => veto.or_else(|| Some(scale.bar(line.ratio))),
+                None => vetoed.then(|| veto.unwrap_or_default()),
             });
             table.push(tone(line), cells);
         }
-        table.write(out, self.terminal.colour)
+        table
     }
 
     fn write_lists(&self, lines: &mut [Line<'_>], out: &mut dyn Write) -> io::Result<()> {
@@ -135,8 +158,7 @@ impl Report<'_> {
 
     fn write_summary(&self, out: &mut dyn Write) -> io::Result<()> {
         let balance = self.assignment.balance();
-        writeln!(
-            out,
+        let mut told = vec![format!(
             "{}: {} on {}, max/mean {:.3}, min/mean {:.3}, stddev/mean {:.3}",
             self.strategy,
             counted(self.assignment.partitions().len(), "partition"),
@@ -144,18 +166,27 @@ impl Report<'_> {
             balance.max_over_mean,
             balance.min_over_mean,
             balance.stddev_over_mean,
-        )?;
-        let Some(moves) = self.moves else {
-            return Ok(());
-        };
-        let new = moves.iter().filter(|change| change.from.is_none()).count();
-        let gone = moves.iter().filter(|change| change.to.is_none()).count();
-        writeln!(
-            out,
-            "since the previous assignment: {} moved, {new} new, {gone} gone, affinity {:.3}",
-            counted(moves.moved(), "partition"),
-            moves.affinity(),
-        )
+        )];
+        if let Some(moves) = self.moves {
+            let new = moves.iter().filter(|change| change.from.is_none()).count();
+            let gone = moves.iter().filter(|change| change.to.is_none()).count();
+            told.push(format!(
+                "since the previous assignment: {} moved, {new} new, {gone} gone, affinity {:.3}",
+                counted(moves.moved(), "partition"),
+                moves.affinity(),
+            ));
+        }
+        for line in told.iter().flat_map(|line| self.terminal.lines(line)) {
+            writeln!(out, "{line}")?;
+        }
+        for sentence in &self.shortfall {
+            writeln!(out)?;
+            let width = self.terminal.width.min(SENTENCE_WIDTH_MAX);
+            for line in wrap(sentence.split(' '), "", width) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -201,6 +232,7 @@ mod tests {
             strategy: "rendezvous",
             assignment: &assignment,
             moves: None,
+            shortfall: Vec::new(),
             terminal: Terminal {
                 interactive,
                 colour: false,

@@ -107,7 +107,7 @@ fn measure(
     let life = Life::measure(args, &mut crew);
     crew.kill_all();
     let run = Run {
-        life: ground.cleared(&*opened, life)?,
+        life: ground.cleared(reach, life)?,
         store: opened.describe(),
         calculation,
         start,

@@ -62,7 +62,7 @@ pub(super) fn write_causes(
         ];
         table.push(Tone::Plain, cells);
     }
-    table.write(out, terminal.colour)
+    table.write_within(out, terminal)
 }
 
 /// Writes the first changes, or all, in natural order.
@@ -93,7 +93,7 @@ pub(super) fn write_changes(
         cells.extend(passed.then(|| passed_over(change).unwrap_or_default()));
         table.push(Tone::Plain, cells);
     }
-    table.write(out, terminal.colour)?;
+    table.write_within(out, terminal)?;
     let left_out = changes.len() - ordered.len();
     if left_out > 0 {
         writeln!(

@@ -2,21 +2,19 @@
 
 use std::io::{self, Write};
 
-use divvy::StrategyName;
-
 use super::account::{self, Ground};
 use super::workers;
 use crate::preview::Preview;
+use crate::shortfall;
 use crate::table::{Align, Table, Tone, counted};
-use crate::terminal::Terminal;
+use crate::terminal::{SENTENCE_WIDTH_MAX, Terminal, printable};
 use crate::wrap::wrap;
-
-/// Columns beyond which a sentence is hard to read.
-const SENTENCE_WIDTH_MAX: usize = 80;
 
 /// What to print of a plan, and where to.
 pub(super) struct Report<'a> {
     pub(super) preview: Preview<'a>,
+    /// Who was added, in a sentence.
+    pub(super) added: Option<String>,
     pub(super) terminal: Terminal,
     /// Whether to show all changes.
     pub(super) list: bool,
@@ -27,11 +25,15 @@ pub(super) struct Report<'a> {
 impl Report<'_> {
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let (preview, terminal) = (&self.preview, &self.terminal);
-        writeln!(out, "{}", preview.heading())?;
-        writeln!(out, "{}", self.moves())?;
+        let lines = [Some(self.first_line()), Some(self.second_line())];
+        for line in lines.into_iter().chain([self.added.clone()]).flatten() {
+            for line in terminal.lines(&printable(&line)) {
+                writeln!(out, "{line}")?;
+            }
+        }
         writeln!(out)?;
         self.write_balance(out)?;
-        for sentence in self.sentences() {
+        for sentence in shortfall::sentences(preview) {
             writeln!(out)?;
             let width = terminal.width.min(SENTENCE_WIDTH_MAX);
             for line in wrap(sentence.split(' '), "", width) {
@@ -52,40 +54,58 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// How much moves, in one line.
-    fn moves(&self) -> String {
+    /// What whoever plans wants to know first: how much moves, and who will
+    /// have most to bear.
+    fn first_line(&self) -> String {
+        let (preview, certificate) = (&self.preview, self.preview.certificate());
+        let after = preview.after().partitions();
+        let percent = |some: f64, all: f64| 100.0 * some / all;
+        let moves = match certificate.moves {
+            0 => "nothing moves".to_owned(),
+            moves => format!(
+                "{moves} of {} {} ({:.1} %), {:.1} % of the load",
+                counted(after.len(), "partition"),
+                if moves == 1 { "moves" } else { "move" },
+                percent(f64::from(moves), after.len() as f64),
+                percent(
+                    certificate.moved_weight as f64,
+                    after.loads().sum::<u64>() as f64
+                ),
+            ),
+        };
+        match preview.fullest() {
+            None => moves,
+            Some(fullest) => {
+                let has = match preview.is_loaded() {
+                    true => format!("a load of {}", fullest.load),
+                    false => counted(fullest.partitions, "partition"),
+                };
+                format!(
+                    "{moves}; the fullest worker is then {} with {has}, {:.2} times its share",
+                    printable(fullest.worker.id()),
+                    fullest.ratio()
+                )
+            }
+        }
+    }
+
+    /// What is placed by whom, and what of the moves could not be helped.
+    fn second_line(&self) -> String {
         let certificate = self.preview.certificate();
         let after = self.preview.after().partitions();
         let gone = self.preview.before.partitions().iter();
-        let gone = gone
-            .filter(|p| after.index_of(p.as_str()).is_none())
-            .count();
-        let gone = if gone > 0 {
-            format!(", {gone} gone")
-        } else {
-            String::new()
-        };
-        let new = certificate.new;
-        if certificate.moves == 0 {
-            let new = if new > 0 {
-                format!(", {new} new")
-            } else {
-                String::new()
-            };
-            return format!("nothing moves{new}{gone}");
+        let gone = gone.filter(|p| after.index_of(p.as_str()).is_none());
+        let mut parts = vec![self.preview.heading()];
+        if certificate.moves > 0 {
+            // Of hashing alone the bound may say nothing.
+            let needed = Some(certificate.lower_bound).filter(|&needed| needed > 0);
+            parts.extend(needed.map(|needed| format!("at least {needed} needed")));
+            parts.push(counted(certificate.orphans as usize, "orphan"));
         }
-        let percent = |some: f64, all: f64| 100.0 * some / all;
-        format!(
-            "{} ({:.1} % of partitions, {:.1} % of weight), at least {} needed, {}, {new} new{gone}",
-            counted(certificate.moves as usize, "move"),
-            percent(f64::from(certificate.moves), after.len() as f64),
-            percent(
-                certificate.moved_weight as f64,
-                after.loads().sum::<u64>() as f64
-            ),
-            certificate.lower_bound,
-            counted(certificate.orphans as usize, "orphan"),
-        )
+        let counts = [(certificate.new as usize, "new"), (gone.count(), "gone")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        parts.extend(counts.map(|(count, what)| format!("{count} {what}")));
+        parts.join(", ")
     }
 
     fn write_balance(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -117,66 +137,4 @@ impl Report<'_> {
         }
         table.write(out, self.terminal.colour)
     }
-
-    /// What the certificate has to say beyond numbers.
-    fn sentences(&self) -> Vec<String> {
-        let certificate = self.preview.certificate();
-        let mut sentences = Vec::new();
-        if certificate.giants > 0 {
-            let (giants, verb) = noun(certificate.giants, "partition");
-            let each = if certificate.giants == 1 {
-                "it"
-            } else {
-                "each"
-            };
-            let target = match certificate.target_over_mean {
-                0.0 => "nothing is left for the others".to_owned(),
-                target => {
-                    format!(
-                        "the band is around what the others average, {target:.3} times the mean"
-                    )
-                }
-            };
-            sentences.push(format!(
-                "{giants} {verb} too heavy for the band of any worker: {each} has a worker of its \
-                 own, and {target}."
-            ));
-        }
-        if let Some(edges) = self.preview.edges().filter(|_| certificate.outside > 0) {
-            let (workers, verb) = noun(certificate.outside, "worker");
-            sentences.push(format!(
-                "{workers} {verb} outside of the band, {:.2} to {:.2} times the share: no moves \
-                 were found that change that. A wider --band allows for coarse partitions.",
-                edges.low, edges.high
-            ));
-        }
-        if certificate.zones_outside > 0 {
-            let (zones, verb) = noun(certificate.zones_outside, "zone");
-            sentences.push(format!(
-                "{zones} {verb} outside of the band of zones, which is a third of that of workers."
-            ));
-        }
-        sentences.extend(self.fast_path());
-        sentences
-    }
-
-    /// That no band was kept, where that shows.
-    fn fast_path(&self) -> Option<String> {
-        let preview = &self.preview;
-        let width = preview.band.filter(|_| !preview.is_banded())?;
-        let balance = preview.after().balance();
-        let inside = balance.max_over_mean <= 1.0 + width && balance.min_over_mean >= 1.0 - width;
-        let name = StrategyName::WeightedConsistentHash.as_str();
-        (preview.strategy == name && !inside).then(|| {
-            "All partitions weigh the same, so the ring alone places them and no band is kept: \
-             --no-fast-path keeps it, and the strategy balanced is even to 1."
-                .to_owned()
-        })
-    }
-}
-
-/// A count with its noun, and the verb that goes with it.
-fn noun(count: u32, noun: &str) -> (String, &'static str) {
-    let verb = if count == 1 { "is" } else { "are" };
-    (counted(count as usize, noun), verb)
 }

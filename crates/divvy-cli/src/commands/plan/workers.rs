@@ -9,7 +9,7 @@ use divvy::Worker;
 use crate::bar::Scale;
 use crate::holding::Holding;
 use crate::preview::{Pair, Preview};
-use crate::table::{Align, Table, Tone};
+use crate::table::{Align, GAP, Table, Tone};
 use crate::terminal::{ROWS_MAX, Terminal};
 
 /// One worker with what it gains and loses.
@@ -34,7 +34,16 @@ pub(super) fn write(
     if !all && !terminal.fits(count) {
         keep_most_changed(&mut lines);
     }
-    table(&lines, scale, preview.is_loaded()).write(out, terminal.colour)?;
+    let table = |bars| table(&lines, bars, preview.is_loaded());
+    let table = match terminal.interactive {
+        true => {
+            let plain = table(None);
+            let room = terminal.width.saturating_sub(plain.width() + GAP);
+            scale.within(room).map_or(plain, |bars| table(Some(bars)))
+        }
+        false => table(Some(scale)),
+    };
+    table.write(out, terminal.colour)?;
     let left_out = count - lines.len();
     if left_out > 0 {
         writeln!(
@@ -84,7 +93,7 @@ fn keep_most_changed(lines: &mut Vec<Line<'_>>) {
     lines.retain(|_| kept.next().unwrap_or(false));
 }
 
-fn table(lines: &[Line<'_>], scale: Scale, loaded: bool) -> Table {
+fn table(lines: &[Line<'_>], bars: Option<Scale>, loaded: bool) -> Table {
     let weighted = lines.iter().any(|line| worker(line).weight() != 1.0);
     let zoned = lines.iter().any(|line| worker(line).zone().is_some());
     let noted = lines.iter().any(|line| !note(line).is_empty());
@@ -96,23 +105,24 @@ fn table(lines: &[Line<'_>], scale: Scale, loaded: bool) -> Table {
     headings.extend(zoned.then_some(("zone", Align::Left)));
     headings.push(("partitions", Align::Right));
     headings.extend(loaded.then_some(("load", Align::Right)));
-    headings.extend([("gained", Align::Right), ("lost", Align::Right)]);
+    headings.push(("change", Align::Right));
     headings.extend(noted.then_some(("note", Align::Left)));
     let headings = headings
         .into_iter()
         .map(|(name, align)| (name.to_owned(), align));
-    let mut table = Table::new(headings.chain([(scale.heading(), Align::Left)]));
+    let bar = bars.map(|scale| (scale.heading(), Align::Left));
+    let mut table = Table::new(headings.chain(bar));
     for (line, (count, load)) in lines.iter().zip(counts.into_iter().zip(loads)) {
         let mut cells = vec![line.pair.id.to_owned()];
         cells.extend(weighted.then(|| worker(line).weight().to_string()));
         cells.extend(zoned.then(|| worker(line).zone().unwrap_or_default().to_owned()));
         cells.push(count);
         cells.extend(loaded.then_some(load));
-        cells.push(signed('+', line.gained));
-        cells.push(signed('-', line.lost));
+        cells.push(signed(line.gained, line.lost));
         cells.extend(noted.then(|| note(line)));
         let eligible = line.pair.after.filter(|after| after.worker.is_eligible());
-        cells.push(eligible.map_or_else(String::new, |after| scale.bar(after.ratio())));
+        let bar = |scale: Scale| eligible.map(|after| scale.bar(after.ratio()));
+        cells.extend(bars.map(|scale| bar(scale).unwrap_or_default()));
         table.push(tone(line), cells);
     }
     table
@@ -138,10 +148,13 @@ fn steps(lines: &[Line<'_>], number: impl Fn(&Holding<'_>) -> u64) -> Vec<String
     pairs.iter().map(step).collect()
 }
 
-fn signed(sign: char, count: usize) -> String {
-    match count {
-        0 => "0".to_owned(),
-        count => format!("{sign}{count}"),
+/// What is gained and what is lost.
+fn signed(gained: usize, lost: usize) -> String {
+    match (gained, lost) {
+        (0, 0) => "0".to_owned(),
+        (gained, 0) => format!("+{gained}"),
+        (0, lost) => format!("-{lost}"),
+        (gained, lost) => format!("+{gained} -{lost}"),
     }
 }
 

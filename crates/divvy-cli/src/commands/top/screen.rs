@@ -12,8 +12,24 @@ use crate::commands::status::{headline, misplaced, state_of, summary, unowned};
 use crate::natural;
 use crate::terminal::printable;
 use crate::utc::ago;
+use crate::wrap::wrap;
 
-const BAR_CELLS: usize = 20;
+/// Widths of columns, the widest bar among them.
+const NAME_MIN: u16 = 18;
+const STATE_MIN: u16 = 14;
+const STATE_MAX: u16 = 32;
+const OWNS: u16 = 6;
+const SHARE: u16 = 7;
+const WEIGHT: u16 = 6;
+const BAR_MAX: u16 = 20;
+/// Below it, a bar says nothing.
+const BAR_MIN: u16 = 6;
+/// Between two columns.
+const GAP: u16 = 1;
+/// Below it, everything is told in fewer columns.
+const NARROW: u16 = 60;
+/// The store's answers as a curve, with room for what they are.
+const LAG: u16 = 32;
 const GOOD: Color = Color::Green;
 const WATCH: Color = Color::Yellow;
 const BAD: Color = Color::Red;
@@ -24,8 +40,17 @@ pub(super) fn draw(frame: &mut Frame<'_>, shown: &Shown) {
         frame.render_widget(Paragraph::new(printable(text).into_owned()), frame.area());
         return;
     };
+    let width = usize::from(frame.area().width);
     let head = headline(snapshot, &shown.cluster);
-    let head_rows = head.lines().count() as u16 + 1;
+    let head: Vec<String> = head.lines().flat_map(|line| wrapped(line, width)).collect();
+    let has_curve = frame.area().width >= NARROW + LAG;
+    let summary_width = if has_curve {
+        width - usize::from(LAG)
+    } else {
+        width
+    };
+    let summary = wrapped(&summary(snapshot), summary_width);
+    let head_rows = (head.len() + summary.len()) as u16;
     let workers = snapshot.workers.len() as u16 + 2;
     let most = frame.area().height / 2;
     let [top, load, moves, keys] = Layout::vertical([
@@ -35,33 +60,50 @@ pub(super) fn draw(frame: &mut Frame<'_>, shown: &Shown) {
         Constraint::Length(1),
     ])
     .areas(frame.area());
-    draw_head(frame, top, shown, snapshot, &head);
+    let [text, last] = Layout::vertical([
+        Constraint::Length(head.len() as u16),
+        Constraint::Length(summary.len() as u16),
+    ])
+    .areas(top);
+    let lines: Vec<Line<'_>> = head.into_iter().map(Line::from).collect();
+    frame.render_widget(Paragraph::new(lines), text);
+    let [all, lag] = Layout::horizontal([
+        Constraint::Fill(1),
+        Constraint::Length(if has_curve { LAG } else { 0 }),
+    ])
+    .areas(last);
+    draw_summary(frame, all, snapshot, summary);
+    draw_lag(frame, lag, shown, snapshot);
     draw_workers(frame, load, shown, snapshot);
     draw_moves(frame, moves, shown);
     draw_keys(frame, keys, shown);
 }
 
-fn draw_head(frame: &mut Frame<'_>, area: Rect, shown: &Shown, snapshot: &Snapshot, head: &str) {
-    let [text, last] = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(area);
-    let lines = head
-        .lines()
-        .map(|line| Line::from(printable(line).into_owned()));
-    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), text);
-    let lag = format!("  lag {} ", lag_of(snapshot));
-    let [all, label, curve] = Layout::horizontal([
-        Constraint::Min(40),
-        Constraint::Length(lag.chars().count() as u16),
-        Constraint::Length(16),
-    ])
-    .areas(last);
+/// Text in lines of a width, with nothing in it that a terminal acts on.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    wrap(printable(text).split(' '), "", width.max(1))
+}
+
+fn draw_summary(frame: &mut Frame<'_>, area: Rect, snapshot: &Snapshot, lines: Vec<String>) {
     let tone = match (unowned(snapshot), misplaced(snapshot)) {
         (0, 0) => GOOD,
         (0, _) => WATCH,
         _ => BAD,
     };
     let bold = Style::new().fg(tone).add_modifier(Modifier::BOLD);
-    let line = Line::from(Span::styled(summary(snapshot), bold));
-    frame.render_widget(Paragraph::new(line), all);
+    let lines = lines
+        .into_iter()
+        .map(|line| Line::from(Span::styled(line, bold)));
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
+}
+
+fn draw_lag(frame: &mut Frame<'_>, area: Rect, shown: &Shown, snapshot: &Snapshot) {
+    let lag = format!("  lag {} ", lag_of(snapshot));
+    let [label, curve] = Layout::horizontal([
+        Constraint::Length(lag.chars().count() as u16),
+        Constraint::Fill(1),
+    ])
+    .areas(area);
     frame.render_widget(Paragraph::new(lag), label);
     let lags = shown.lags.iter().rev().take(curve.width.into());
     let mut lags: Vec<u64> = lags.copied().collect();
@@ -85,6 +127,9 @@ fn draw_workers(frame: &mut Frame<'_>, area: Rect, shown: &Shown, snapshot: &Sna
         Order::Load => workers.sort_by_key(|worker| std::cmp::Reverse(worker.owned)),
     }
     let most = workers.iter().map(|worker| worker.owned).max().unwrap_or(0);
+    let states = workers.iter().map(|worker| state_of(worker).len() as u16);
+    let state = states.max().unwrap_or(0).clamp(STATE_MIN, STATE_MAX);
+    let columns = Columns::of(area.width, state);
     let all = snapshot.partitions.len().max(1) as f64;
     let rows = workers.into_iter().skip(shown.scrolled).map(|worker| {
         let tone = match (worker.life.is_here(), worker.healthy) {
@@ -93,61 +138,118 @@ fn draw_workers(frame: &mut Frame<'_>, area: Rect, shown: &Shown, snapshot: &Sna
             (true, true) if worker.cordoned || worker.drained => Style::new().fg(WATCH),
             (true, true) => Style::new(),
         };
-        Row::new([
+        let cells = [
             printable(&worker.name).into_owned(),
             state_of(worker),
-            worker.weight.to_string(),
             worker.owned.to_string(),
             format!("{:.1} %", worker.owned as f64 / all * 100.0),
-            bar(worker.owned, most),
-        ])
-        .style(tone)
+            bar(worker.owned, most, columns.bar.into()),
+            worker.weight.to_string(),
+        ];
+        columns.row(cells).style(tone)
     });
-    let widths = [
-        Constraint::Fill(3),
-        Constraint::Fill(2),
-        Constraint::Length(7),
-        Constraint::Length(8),
-        Constraint::Length(8),
-        Constraint::Length(BAR_CELLS as u16),
-    ];
     let heading = Style::new().add_modifier(Modifier::BOLD);
-    let headings = Row::new(["worker", "state", "weight", "owns", "share", ""]).style(heading);
-    frame.render_widget(Table::new(rows, widths).header(headings), area);
+    let headings = ["worker", "state", "owns", "share", "", "weight"].map(str::to_owned);
+    let headings = columns.row(headings).style(heading);
+    frame.render_widget(Table::new(rows, columns.widths()).header(headings), area);
+}
+
+/// The columns of workers that there is room for: name, state and what they own
+/// always, then their share, a bar, and their weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Columns {
+    state: u16,
+    share: bool,
+    bar: u16,
+    weight: bool,
+}
+
+impl Columns {
+    fn of(width: u16, state: u16) -> Self {
+        let mut room = width.saturating_sub(NAME_MIN + GAP + state + GAP + OWNS);
+        let mut take = |wanted: u16, least: u16| {
+            let given = wanted.min(room.saturating_sub(GAP));
+            let given = if given < least { 0 } else { given };
+            room -= if given > 0 { given + GAP } else { 0 };
+            given
+        };
+        Self {
+            state,
+            share: take(SHARE, SHARE) > 0,
+            bar: take(BAR_MAX, BAR_MIN),
+            weight: take(WEIGHT, WEIGHT) > 0,
+        }
+    }
+
+    fn shown(&self) -> [(bool, Constraint); 6] {
+        [
+            (true, Constraint::Fill(1)),
+            (true, Constraint::Length(self.state)),
+            (true, Constraint::Length(OWNS)),
+            (self.share, Constraint::Length(SHARE)),
+            (self.bar > 0, Constraint::Length(self.bar)),
+            (self.weight, Constraint::Length(WEIGHT)),
+        ]
+    }
+
+    fn widths(&self) -> Vec<Constraint> {
+        let shown = self.shown().into_iter().filter(|(is_shown, _)| *is_shown);
+        shown.map(|(_, width)| width).collect()
+    }
+
+    fn row(&self, cells: [String; 6]) -> Row<'static> {
+        let cells = cells.into_iter().zip(self.shown());
+        let cells = cells.filter(|(_, (is_shown, _))| *is_shown);
+        Row::new(cells.map(|(cell, _)| cell).collect::<Vec<_>>())
+    }
 }
 
 /// A bar as long as this many of the most.
-fn bar(owned: usize, most: usize) -> String {
+fn bar(owned: usize, most: usize, cells: usize) -> String {
     match most {
         0 => String::new(),
-        most => "█".repeat((owned * BAR_CELLS).div_ceil(most)),
+        most => "█".repeat((owned * cells).div_ceil(most)),
     }
 }
 
 fn draw_moves(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
+    let is_narrow = area.width < NARROW;
     let rows = shown.moves.iter().take(area.height.into()).map(|entry| {
         let who = |name: &Option<String>| {
             let name = name.as_deref().unwrap_or("-");
             printable(name).into_owned()
         };
-        Row::new([
-            ago(entry.unix_ms),
-            printable(&entry.partition).into_owned(),
-            who(&entry.from),
-            who(&entry.to),
-            printable(&entry.cause).into_owned(),
-        ])
+        let (when, partition) = (ago(entry.unix_ms), printable(&entry.partition).into_owned());
+        let (from, to) = (who(&entry.from), who(&entry.to));
+        let why = printable(&entry.cause).into_owned();
+        match is_narrow {
+            true => Row::new(vec![partition, to, why]),
+            false => Row::new(vec![when, partition, from, to, why]),
+        }
     });
-    let widths = [
-        Constraint::Length(12),
-        Constraint::Fill(1),
-        Constraint::Fill(1),
-        Constraint::Fill(1),
-        Constraint::Fill(3),
-    ];
     let heading = Style::new().add_modifier(Modifier::BOLD);
-    let headings = Row::new(["last moves", "partition", "from", "to", "why"]).style(heading);
-    frame.render_widget(Table::new(rows, widths).header(headings), area);
+    let (headings, widths) = match is_narrow {
+        true => (
+            Row::new(vec!["last moves", "to", "why"]),
+            vec![
+                Constraint::Fill(3),
+                Constraint::Fill(3),
+                Constraint::Fill(4),
+            ],
+        ),
+        false => (
+            Row::new(vec!["last moves", "partition", "from", "to", "why"]),
+            vec![
+                Constraint::Length(12),
+                Constraint::Fill(1),
+                Constraint::Fill(1),
+                Constraint::Fill(1),
+                Constraint::Fill(3),
+            ],
+        ),
+    };
+    let table = Table::new(rows, widths).header(headings.style(heading));
+    frame.render_widget(table, area);
 }
 
 fn draw_keys(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
@@ -158,10 +260,13 @@ fn draw_keys(frame: &mut Frame<'_>, area: Rect, shown: &Shown) {
             Line::from(Span::styled(printable(&text).into_owned(), BAD))
         }
         (None, true) => Line::from(Span::styled("paused; space goes on", WATCH)),
-        (None, false) => Line::from(Span::styled(
-            "q end   s order   space pause   arrows scroll",
-            Color::DarkGray,
-        )),
+        (None, false) => {
+            let keys = match area.width < NARROW {
+                true => "q end  s order  space pause  ↑↓ scroll",
+                false => "q end   s order   space pause   arrows scroll",
+            };
+            Line::from(Span::styled(keys, Color::DarkGray))
+        }
     };
     frame.render_widget(Paragraph::new(line), area);
 }
@@ -281,6 +386,36 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("5 partitions"), "{text}");
+    }
+
+    #[test]
+    fn forty_columns_show_who_is_there_what_they_own_and_why_it_moved() {
+        let text = drawn(&shown(), 40, 20);
+        for part in [
+            "cluster orders in lease mode, redis 7,",
+            "5 partitions on 2 workers: 4 owned, 1",
+            "without an owner",
+            "live, cordoned",
+            "demo:3",
+            "b let its lease",
+            "q end  s order  space pause  ↑↓ scroll",
+        ] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        assert!(!text.contains("share") && !text.contains('█'), "{text}");
+    }
+
+    #[test]
+    fn columns_come_by_what_they_are_worth() {
+        let columns = |width| {
+            let columns = Columns::of(width, STATE_MIN);
+            (columns.share, columns.bar, columns.weight)
+        };
+        assert_eq!(columns(1), (false, 0, false));
+        assert_eq!(columns(40), (false, 0, false));
+        assert_eq!(columns(48), (true, 0, false));
+        assert_eq!(columns(55), (true, 6, false));
+        assert_eq!(columns(80), (true, 20, true));
     }
 
     #[test]

@@ -165,20 +165,29 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_documented_with_all_its_fields() {
-        let page = include_str!("../../../../../docs/operating.md");
-        let (_, page) = page.split_once("### Lines of a worker\n").unwrap();
+    fn every_line_is_listed_with_all_its_fields() {
+        let told = kinds().into_iter().map(|kind| {
+            let (name, fields) = parts(&kind);
+            let fields = fields.as_object().unwrap().keys();
+            let words: Vec<_> = [name]
+                .into_iter()
+                .chain(fields.map(String::as_str))
+                .collect();
+            words.join(" ")
+        });
+        let told: Vec<_> = told.collect();
+        // The guide is held to the same list by a test that sees both.
+        let listed: Vec<_> = include_str!("lines.txt").lines().collect();
+        assert_eq!(told, listed);
+    }
+
+    #[test]
+    fn every_line_is_in_the_help() {
         let commands = crate::args::Args::command();
         let worker = commands.find_subcommand("worker").unwrap();
         let help = worker.get_long_about().unwrap().to_string();
         for kind in kinds() {
-            let (name, fields) = parts(&kind);
-            let start = format!("| `{name}` |");
-            let row = page.lines().find(|line| line.starts_with(&start));
-            let row = row.unwrap_or_else(|| panic!("{name} is not documented"));
-            for field in fields.as_object().unwrap().keys() {
-                assert!(row.contains(&format!("`{field}`")), "{name}: {field}");
-            }
+            let (name, _) = parts(&kind);
             assert!(help.contains(name), "{name} is not in the help");
         }
     }

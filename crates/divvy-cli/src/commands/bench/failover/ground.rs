@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, anyhow};
-use divvy::store::{KeyValue, Prefix, StoreSettings, StoreUrl, open_key_value};
+use divvy::store::{KeyValue, Prefix, StoreSettings, StoreUrl, erase_key_value, open_key_value};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -64,13 +64,15 @@ impl<'a> Ground<'a> {
         ))
     }
 
-    /// Deletes what a run has written, whatever came of it.
+    /// Erases what a run has written, whatever came of it: in NATS also the marks
+    /// that deletions leave in a bucket.
     pub(super) fn cleared<T>(
         &self,
-        store: &dyn KeyValue,
+        reach: &StoreSettings,
         outcome: anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        let cleared = self.runtime.block_on(clear(store));
+        // Nobody else writes there any more.
+        let cleared = self.runtime.block_on(erase_key_value(self.store, reach));
         // What went wrong first matters more.
         let value = outcome?;
         cleared.context("keys of this run are left in the store")?;
@@ -91,12 +93,4 @@ impl<'a> Ground<'a> {
         }
         Ok((heartbeat, map))
     }
-}
-
-async fn clear(store: &dyn KeyValue) -> anyhow::Result<()> {
-    for entry in store.list(&Prefix::ALL).await? {
-        // Nobody else writes there any more.
-        let _outcome = store.delete(&entry.key, entry.revision).await?;
-    }
-    Ok(())
 }

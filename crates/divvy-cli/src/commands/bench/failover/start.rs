@@ -41,7 +41,7 @@ impl Start {
         let mut crew = crew(args, ground, &reach, args.start_partitions);
         let started = Self::of(args, ground, &*opened, &mut crew);
         crew.kill_all();
-        ground.cleared(&*opened, started)
+        ground.cleared(&reach, started)
     }
 
     fn of(
