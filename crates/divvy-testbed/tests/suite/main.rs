@@ -2,6 +2,7 @@
 
 mod browser;
 mod cluster;
+mod docs_check;
 mod killed;
 mod nats;
 mod nats_auth;
