@@ -138,29 +138,32 @@ fn documents_have_the_published_shape() {
 fn documents_keep_the_options_that_are_not_default_and_plans_do_too() {
     let workers = Workers::of(["a", "b"]).unwrap();
     let mut settings = StrategySettings::new(StrategyName::Zoned);
-    settings.seed = Some(7);
-    settings.overload_threshold = Some(1.3);
+    settings.options.seed = Some(7);
+    settings.options.overload_threshold = Some(1.3);
     let strategy = settings.build().unwrap();
     let set = partitions(&["p:1", "p:2", "p:3"]);
     let proposal = strategy.propose(&workers, &set, None).unwrap();
     let assignment = &proposal.assignment;
-    let document = AssignmentDocument::new(strategy.name(), assignment).with_options(&settings);
-    let plan = PlanDocument::new(strategy.name(), assignment, &proposal).with_options(&settings);
+    let document =
+        AssignmentDocument::new(strategy.name(), assignment).with_options(&settings.options);
+    let plan =
+        PlanDocument::new(strategy.name(), assignment, &proposal).with_options(&settings.options);
     for json in [document.to_json(), plan.to_json()] {
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(value["options"], serde_json::json!({"seed": 7}));
         let read = AssignmentDocument::from_json(&json).unwrap();
-        let options = read.options().settings(StrategyName::Zoned);
+        let options = read.options();
         assert_eq!(options.seed, Some(7));
         assert_eq!(options.overload_threshold, None, "1.3 is the default");
         assert_eq!(&read.assignment().unwrap(), assignment);
     }
     // Nothing is written where nothing was chosen: others can read that too.
     let plain = StrategySettings::new(StrategyName::Zoned);
-    let document = AssignmentDocument::new(strategy.name(), assignment).with_options(&plain);
+    let document =
+        AssignmentDocument::new(strategy.name(), assignment).with_options(&plain.options);
     assert!(!document.to_json().contains("options"));
     let without = AssignmentDocument::from_json(r#"{"format": 1, "assignments": {}}"#).unwrap();
-    assert!(without.options().is_default());
+    assert!(without.options().is_empty());
 }
 
 #[test]

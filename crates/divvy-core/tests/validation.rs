@@ -249,6 +249,8 @@ fn strategy_settings_refuse_what_does_not_fit() {
     for json in [
         r#""ring""#,
         r#"{"name": "rendezvous", "sed": 1}"#,
+        r#"{"name": "rendezvous", "name": "zoned"}"#,
+        r#"{"name": "rendezvous", "seed": 1, "seed": 2}"#,
         "7",
         r#"{"seed": 1}"#,
     ] {

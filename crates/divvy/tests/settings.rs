@@ -72,7 +72,7 @@ fn every_field_is_read_from_json() {
         leader.partition_poll_interval,
         Some(Duration::from_secs(60))
     );
-    assert_eq!(read.strategy.seed, Some(7));
+    assert_eq!(read.strategy.options.seed, Some(7));
     assert_eq!((read.weight, read.zone.as_deref()), (2.5, Some("a")));
     let within = Duration::from_secs(20);
     assert_eq!(read.shutdown, Shutdown::Return { within });

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &AssignArgs, out: &mut dyn Write) -> Result<(), Failure>
     }
     if args.json {
         let document = AssignmentDocument::new(strategy.name(), &assignment);
-        let document = document.with_options(&chosen.settings);
+        let document = document.with_options(&chosen.settings.options);
         return match &moves {
             Some(moves) => write_json(out, &document.with_moves(moves)),
             None => write_json(out, &document),

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
     }
     if args.json {
         let document = PlanDocument::new(strategy.name(), &before, &proposal);
-        return write_json(out, &document.with_options(&chosen.settings));
+        return write_json(out, &document.with_options(&chosen.settings.options));
     }
     let report = Report {
         preview,

@@ -4,7 +4,7 @@
 use divvy::{
     EXTREME_THRESHOLD_DEFAULT, EXTREME_THRESHOLD_MAX, EXTREME_THRESHOLD_MIN,
     OVERLOAD_THRESHOLD_DEFAULT, OVERLOAD_THRESHOLD_MAX, OVERLOAD_THRESHOLD_MIN, Strategy,
-    StrategyName, StrategySettings, VIRTUAL_NODES_DEFAULT,
+    StrategyName, StrategyOptions, StrategySettings, VIRTUAL_NODES_DEFAULT,
 };
 
 use super::previous::Made;
@@ -21,14 +21,17 @@ impl Chosen {
     /// The strategy that was typed, or else the one that made the assignment
     /// in force, whose options are taken too unless others were typed.
     pub(super) fn read(args: &PlacementArgs, made: Option<&Made>) -> Result<Self, Failure> {
-        let mut settings = typed(args);
+        let mut settings = StrategySettings {
+            name: args.strategy.unwrap_or_default(),
+            options: typed(&args.options),
+        };
         let made = made.and_then(Made::settings);
         if let Some(made) = made {
             let name = args.strategy.unwrap_or(made.name);
             if places_as(name, made.name) {
-                settings = StrategySettings { name, ..settings };
-                warn_of_others(&settings, &made);
-                settings = merged(settings, made);
+                settings.name = name;
+                warn_of_others(&settings.options, &made.options);
+                settings.options = merged(settings.options, made.options);
             }
         }
         let strategy = settings.build().map_err(|error| match error {
@@ -52,7 +55,7 @@ impl Chosen {
             self.name(),
             StrategyName::WeightedConsistentHash | StrategyName::Zoned
         );
-        let threshold = self.settings.overload_threshold;
+        let threshold = self.settings.options.overload_threshold;
         banded.then(|| threshold.unwrap_or(OVERLOAD_THRESHOLD_DEFAULT) - 1.0)
     }
 }
@@ -66,28 +69,25 @@ pub(crate) fn places_as(one: StrategyName, other: StrategyName) -> bool {
     placement(one) == placement(other)
 }
 
-fn typed(args: &PlacementArgs) -> StrategySettings {
-    let options = &args.options;
-    StrategySettings {
-        name: args.strategy.unwrap_or_default(),
-        virtual_nodes: options.virtual_nodes,
-        seed: options.seed,
-        scheme: options.scheme,
-        cluster: options.cluster.clone(),
-        overload_threshold: options.band.map(threshold),
-        extreme_threshold: options.extreme.map(extreme),
-        default_weight: options.default_weight,
-        fast_path: options.no_fast_path.then_some(false),
+fn typed(args: &OptionArgs) -> StrategyOptions {
+    StrategyOptions {
+        virtual_nodes: args.virtual_nodes,
+        seed: args.seed,
+        scheme: args.scheme,
+        cluster: args.cluster.clone(),
+        overload_threshold: args.band.map(threshold),
+        extreme_threshold: args.extreme.map(extreme),
+        default_weight: args.default_weight,
+        fast_path: args.no_fast_path.then_some(false),
     }
 }
 
 /// What was typed, and where nothing was, what the assignment was made with.
-fn merged(typed: StrategySettings, made: StrategySettings) -> StrategySettings {
+fn merged(typed: StrategyOptions, made: StrategyOptions) -> StrategyOptions {
     // The options of one scheme are not those of another.
     let scheme = made.scheme.unwrap_or_default();
     let same = typed.scheme.is_none_or(|typed| typed == scheme);
-    StrategySettings {
-        name: typed.name,
+    StrategyOptions {
         virtual_nodes: typed.virtual_nodes.or(made.virtual_nodes),
         seed: typed.seed.or_else(|| made.seed.filter(|_| same)),
         scheme: typed.scheme.or(made.scheme),
@@ -101,40 +101,36 @@ fn merged(typed: StrategySettings, made: StrategySettings) -> StrategySettings {
 
 /// Says which options were typed that are others than those that the
 /// assignment in force was made with.
-fn warn_of_others(typed: &StrategySettings, made: &StrategySettings) {
-    let shown = |settings: &StrategySettings| {
-        let scheme = settings.scheme.map(|scheme| scheme.as_str().to_owned());
+fn warn_of_others(typed: &StrategyOptions, made: &StrategyOptions) {
+    let shown = |options: &StrategyOptions| {
+        let scheme = options.scheme.map(|scheme| scheme.as_str().to_owned());
         [
             (
                 "--virtual-nodes",
-                settings.virtual_nodes.map(|n| n.to_string()),
+                options.virtual_nodes.map(|n| n.to_string()),
                 VIRTUAL_NODES_DEFAULT.to_string(),
             ),
-            (
-                "--seed",
-                settings.seed.map(|n| n.to_string()),
-                0.to_string(),
-            ),
+            ("--seed", options.seed.map(|n| n.to_string()), 0.to_string()),
             ("--scheme", scheme, "native".to_owned()),
-            ("--cluster", settings.cluster.clone(), "default".to_owned()),
+            ("--cluster", options.cluster.clone(), "default".to_owned()),
             (
                 "--band",
-                settings.overload_threshold.map(band_of),
+                options.overload_threshold.map(band_of),
                 band_of(OVERLOAD_THRESHOLD_DEFAULT),
             ),
             (
                 "--extreme",
-                settings.extreme_threshold.map(|n| n.to_string()),
+                options.extreme_threshold.map(|n| n.to_string()),
                 EXTREME_THRESHOLD_DEFAULT.to_string(),
             ),
             (
                 "--default-weight",
-                settings.default_weight.map(|n| n.to_string()),
+                options.default_weight.map(|n| n.to_string()),
                 1.to_string(),
             ),
             (
                 "the fast path",
-                settings.fast_path.map(|fast| fast.to_string()),
+                options.fast_path.map(|fast| fast.to_string()),
                 true.to_string(),
             ),
         ]

@@ -29,7 +29,8 @@ impl Made {
     /// The strategy and its options, where this release knows it.
     pub(super) fn settings(&self) -> Option<StrategySettings> {
         let name = self.strategy.parse().ok()?;
-        Some(self.options.settings(name))
+        let options = self.options.clone();
+        Some(StrategySettings { name, options })
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Assignment, Balance, Move, Moves};
 use crate::error::{Error, Invalid};
 use crate::partition::{PARTITION_WEIGHT_DEFAULT, Partition, Partitions};
-use crate::strategy::{StrategyOptions, StrategySettings};
+use crate::strategy::StrategyOptions;
 use crate::worker::{Health, WORKER_WEIGHT_DEFAULT, Worker, Workers};
 
 /// Version of the JSON form. A reader refuses any other.
@@ -46,7 +46,7 @@ pub struct AssignmentDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strategy: Option<String>,
     /// What the strategy was given beyond its name.
-    #[serde(default, skip_serializing_if = "StrategyOptions::is_default")]
+    #[serde(default, skip_serializing_if = "StrategyOptions::is_empty")]
     options: StrategyOptions,
     #[serde(default, deserialize_with = "bounded::workers")]
     workers: Vec<WorkerLoad>,
@@ -150,9 +150,9 @@ impl AssignmentDocument {
 
     /// The same with the options that the strategy was given, of which those
     /// that are not the default ones are kept.
-    pub fn with_options(self, settings: &StrategySettings) -> Self {
+    pub fn with_options(self, options: &StrategyOptions) -> Self {
         Self {
-            options: StrategyOptions::of(settings),
+            options: options.unusual(),
             ..self
         }
     }

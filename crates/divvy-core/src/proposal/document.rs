@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{Change, Proposal};
 use crate::assignment::{ASSIGNMENT_FORMAT, Assignment, AssignmentDocument, Balance, WorkerLoad};
 use crate::plan::Certificate;
-use crate::strategy::{StrategyOptions, StrategySettings};
+use crate::strategy::StrategyOptions;
 
 /// The JSON form of a [`Proposal`] and of the assignment that it starts from.
 ///
@@ -15,7 +15,7 @@ use crate::strategy::{StrategyOptions, StrategySettings};
 pub struct PlanDocument {
     format: u32,
     strategy: String,
-    #[serde(skip_serializing_if = "StrategyOptions::is_default")]
+    #[serde(skip_serializing_if = "StrategyOptions::is_empty")]
     options: StrategyOptions,
     before: Before,
     after: After,
@@ -85,9 +85,9 @@ impl PlanDocument {
 
     /// The same with the options that the strategy was given, of which those
     /// that are not the default ones are kept.
-    pub fn with_options(self, settings: &StrategySettings) -> Self {
+    pub fn with_options(self, options: &StrategyOptions) -> Self {
         Self {
-            options: StrategyOptions::of(settings),
+            options: options.unusual(),
             ..self
         }
     }

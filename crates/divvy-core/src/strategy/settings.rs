@@ -4,10 +4,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::options::CLUSTER_DEFAULT;
+use super::options::{CLUSTER_DEFAULT, StrategyOptions};
 use super::weighted_consistent_hash::Thresholds;
 use super::{
     Balanced, ConsistentHash, FilteredRendezvous, Rendezvous, RoundRobin, Scheme, Strategy,
@@ -153,41 +153,9 @@ impl FromStr for SchemeName {
 pub struct StrategySettings {
     /// The strategy.
     pub name: StrategyName,
-    /// Points on the ring per unit of weight, 1 to 10,000, by default 150.
-    /// More are more even and cost memory. Of `consistent-hash` and
-    /// `weighted-consistent-hash`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub virtual_nodes: Option<u32>,
-    /// Gives an independent placement, by default 0. All members of a cluster
-    /// need the same. Of all but `round-robin` and the schemes of other
-    /// systems.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    /// How scores come about. Of `rendezvous`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scheme: Option<SchemeName>,
-    /// The cluster that workers belong to, by default `default`. Of the
-    /// scheme `rendezgo`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
-    /// How far above its share a worker's load may be, 1.15 to 100, by default
-    /// 1.3; it may be as far below. Lower is more even and moves more. Of
-    /// `weighted-consistent-hash` and `zoned`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub overload_threshold: Option<f64>,
-    /// From how many times the mean weight on a partition is extreme and
-    /// placed first, at least 1.5, by default 2. Of `weighted-consistent-hash`
-    /// and `zoned`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub extreme_threshold: Option<f64>,
-    /// What a partition of weight 0 counts for, at least 1, by default 1. Of
-    /// `weighted-consistent-hash` and `zoned`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_weight: Option<i64>,
-    /// Whether equal weights are placed by the ring alone, by default true:
-    /// fast, but without the band. Of `weighted-consistent-hash`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fast_path: Option<bool>,
+    /// Its options.
+    #[serde(flatten)]
+    pub options: StrategyOptions,
 }
 
 impl StrategySettings {
@@ -219,19 +187,21 @@ impl StrategySettings {
     pub fn build(&self) -> Result<Box<dyn Strategy>, Error> {
         self.check()?;
         Ok(match self.name {
-            StrategyName::Balanced => Box::new(Balanced::new().with_seed(self.seed.unwrap_or(0))),
+            StrategyName::Balanced => {
+                Box::new(Balanced::new().with_seed(self.options.seed.unwrap_or(0)))
+            }
             StrategyName::RoundRobin => Box::new(RoundRobin),
             StrategyName::WeightedConsistentHash => Box::new(self.weighted_consistent_hash()),
             StrategyName::Zoned => Box::new(self.zoned()),
             StrategyName::ConsistentHash => {
-                let mut ring = ConsistentHash::new().with_seed(self.seed.unwrap_or(0));
-                if let Some(virtual_nodes) = self.virtual_nodes {
+                let mut ring = ConsistentHash::new().with_seed(self.options.seed.unwrap_or(0));
+                if let Some(virtual_nodes) = self.options.virtual_nodes {
                     ring = ring.with_virtual_nodes(virtual_nodes);
                 }
                 Box::new(ring)
             }
             StrategyName::RendezvousFiltered => {
-                Box::new(FilteredRendezvous::new().with_seed(self.seed.unwrap_or(0)))
+                Box::new(FilteredRendezvous::new().with_seed(self.options.seed.unwrap_or(0)))
             }
             StrategyName::Rendezvous => Box::new(Rendezvous::new().with_scheme(self.scheme()?)),
             #[cfg(feature = "parallel")]
@@ -257,32 +227,45 @@ impl StrategySettings {
         let seeded =
             ring || banded || matches!(self.name, Name::Balanced | Name::RendezvousFiltered);
         let native = self
+            .options
             .scheme
             .is_none_or(|scheme| scheme == SchemeName::Native);
-        let rendezgo = self.scheme == Some(SchemeName::Rendezgo);
+        let rendezgo = self.options.scheme == Some(SchemeName::Rendezgo);
         let options = [
-            ("virtual_nodes", self.virtual_nodes.is_some(), ring),
-            ("scheme", self.scheme.is_some(), rendezvous),
-            ("seed", self.seed.is_some(), seeded || rendezvous && native),
-            ("cluster", self.cluster.is_some(), rendezvous && rendezgo),
+            ("virtual_nodes", self.options.virtual_nodes.is_some(), ring),
+            ("scheme", self.options.scheme.is_some(), rendezvous),
+            (
+                "seed",
+                self.options.seed.is_some(),
+                seeded || rendezvous && native,
+            ),
+            (
+                "cluster",
+                self.options.cluster.is_some(),
+                rendezvous && rendezgo,
+            ),
             (
                 "overload_threshold",
-                self.overload_threshold.is_some(),
+                self.options.overload_threshold.is_some(),
                 banded,
             ),
             (
                 "extreme_threshold",
-                self.extreme_threshold.is_some(),
+                self.options.extreme_threshold.is_some(),
                 banded,
             ),
-            ("default_weight", self.default_weight.is_some(), banded),
-            ("fast_path", self.fast_path.is_some(), weighted),
+            (
+                "default_weight",
+                self.options.default_weight.is_some(),
+                banded,
+            ),
+            ("fast_path", self.options.fast_path.is_some(), weighted),
         ];
         for (option, given, fits) in options {
             if !given || fits {
                 continue;
             }
-            let of = match self.scheme {
+            let of = match self.options.scheme {
                 Some(scheme) if rendezvous => format!("scheme {}", scheme.as_str()),
                 _ => format!("strategy {}", self.name),
             };
@@ -294,9 +277,9 @@ impl StrategySettings {
     fn weighted_consistent_hash(&self) -> WeightedConsistentHash {
         let strategy = WeightedConsistentHash::new()
             .with_thresholds(self.thresholds())
-            .with_seed(self.seed.unwrap_or(0))
-            .with_fast_path(self.fast_path.unwrap_or(true));
-        match self.virtual_nodes {
+            .with_seed(self.options.seed.unwrap_or(0))
+            .with_fast_path(self.options.fast_path.unwrap_or(true));
+        match self.options.virtual_nodes {
             Some(virtual_nodes) => strategy.with_virtual_nodes(virtual_nodes),
             None => strategy,
         }
@@ -305,31 +288,31 @@ impl StrategySettings {
     fn zoned(&self) -> Zoned {
         Zoned::new()
             .with_thresholds(self.thresholds())
-            .with_seed(self.seed.unwrap_or(0))
+            .with_seed(self.options.seed.unwrap_or(0))
     }
 
     fn thresholds(&self) -> Thresholds {
         let mut thresholds = Thresholds::default();
-        if let Some(threshold) = self.overload_threshold {
+        if let Some(threshold) = self.options.overload_threshold {
             thresholds.set_overload(threshold);
         }
-        if let Some(threshold) = self.extreme_threshold {
+        if let Some(threshold) = self.options.extreme_threshold {
             thresholds.set_extreme(threshold);
         }
-        if let Some(weight) = self.default_weight {
+        if let Some(weight) = self.options.default_weight {
             thresholds.set_default_weight(weight);
         }
         thresholds
     }
 
     fn scheme(&self) -> Result<Scheme, Error> {
-        Ok(match self.scheme.unwrap_or_default() {
+        Ok(match self.options.scheme.unwrap_or_default() {
             SchemeName::Native => Scheme::Native {
-                seed: self.seed.unwrap_or(0),
+                seed: self.options.seed.unwrap_or(0),
             },
             SchemeName::Cruster => Scheme::Cruster,
             SchemeName::Rendezgo => {
-                let cluster = self.cluster.as_deref().unwrap_or(CLUSTER_DEFAULT);
+                let cluster = self.options.cluster.as_deref().unwrap_or(CLUSTER_DEFAULT);
                 crate::name::check("cluster", cluster, WORKER_NAME_BYTES_MAX)?;
                 Scheme::Rendezgo {
                     cluster: cluster.to_owned(),
@@ -339,52 +322,40 @@ impl StrategySettings {
     }
 }
 
-/// The map form.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    name: StrategyName,
-    virtual_nodes: Option<u32>,
-    seed: Option<u64>,
-    scheme: Option<SchemeName>,
-    cluster: Option<String>,
-    overload_threshold: Option<f64>,
-    extreme_threshold: Option<f64>,
-    default_weight: Option<i64>,
-    fast_path: Option<bool>,
-}
-
 impl<'de> Deserialize<'de> for StrategySettings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameOrMap;
+        deserializer.deserialize_any(NameOrMap)
+    }
+}
 
-        impl<'de> Visitor<'de> for NameOrMap {
-            type Value = StrategySettings;
+/// What reads both forms.
+struct NameOrMap;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a strategy, or a map of its name and options")
+impl<'de> Visitor<'de> for NameOrMap {
+    type Value = StrategySettings;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a strategy, or a map of its name and options")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Self::Value, E> {
+        name.parse().map(StrategySettings::new).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut name, mut options) = (None, serde_json::Map::new());
+        while let Some(field) = map.next_key::<String>()? {
+            if field == "name" && name.is_some() || options.contains_key(&field) {
+                return Err(A::Error::custom(format_args!("duplicate field `{field}`")));
             }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Self::Value, E> {
-                name.parse().map(StrategySettings::new).map_err(E::custom)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let fields = Fields::deserialize(de::value::MapAccessDeserializer::new(map))?;
-                Ok(StrategySettings {
-                    name: fields.name,
-                    virtual_nodes: fields.virtual_nodes,
-                    seed: fields.seed,
-                    scheme: fields.scheme,
-                    cluster: fields.cluster,
-                    overload_threshold: fields.overload_threshold,
-                    extreme_threshold: fields.extreme_threshold,
-                    default_weight: fields.default_weight,
-                    fast_path: fields.fast_path,
-                })
+            match field.as_str() {
+                "name" => name = Some(map.next_value()?),
+                _ => drop(options.insert(field, map.next_value()?)),
             }
         }
-
-        deserializer.deserialize_any(NameOrMap)
+        Ok(StrategySettings {
+            name: name.ok_or_else(|| A::Error::missing_field("name"))?,
+            options: StrategyOptions::deserialize(options).map_err(A::Error::custom)?,
+        })
     }
 }
