@@ -47,7 +47,7 @@ mod settings;
 mod status;
 mod thread;
 
-pub use builder::{ControllerBuilder, LeaseStoreChoice};
+pub use builder::ControllerBuilder;
 pub use consumer::{Consumer, ConsumerFactory};
 pub use error::ControllerError;
 pub use event::{ControllerEvent, ControllerEventKind};
@@ -56,13 +56,14 @@ pub use name::default_worker_name;
 pub use settings::ControllerSettings;
 pub use status::{ControllerView, Owned};
 
+pub use crate::store::LeaseStoreChoice;
+
 use std::ops::Deref;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
-use self::thread::Outcome;
+use crate::own_thread::OwnThread;
 
 /// A worker in lease mode, which runs. See [`ControllerView`], to which it
 /// derefs, for what it tells.
@@ -74,8 +75,7 @@ use self::thread::Outcome;
 pub struct Controller {
     view: ControllerView,
     stop: watch::Sender<bool>,
-    ended: watch::Receiver<Outcome>,
-    thread: Option<JoinHandle<()>>,
+    thread: OwnThread<ControllerError>,
 }
 
 impl Controller {
@@ -97,17 +97,9 @@ impl Controller {
 
     /// Waits until it ends by itself, which it does only when it cannot go on:
     /// when another process has its name.
-    pub async fn ended(mut self) -> Result<(), ControllerError> {
-        let ended = self.ended.wait_for(Option::is_some).await;
-        let outcome = match ended {
-            Ok(outcome) => outcome.clone().expect("it was waited for"),
-            Err(_gone) => Err(ControllerError::Ended("its thread is gone".into())),
-        };
-        if let Some(thread) = self.thread.take() {
-            // It has said its last word: this takes no time.
-            let _panicked = thread.join();
-        }
-        outcome
+    pub async fn ended(self) -> Result<(), ControllerError> {
+        let gone = || Err(ControllerError::Ended("its thread is gone".into()));
+        self.thread.ended().await.unwrap_or_else(gone)
     }
 
     /// A look at it, which can be kept.
@@ -121,11 +113,5 @@ impl Deref for Controller {
 
     fn deref(&self) -> &ControllerView {
         &self.view
-    }
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        self.stop.send_replace(true);
     }
 }

@@ -145,6 +145,7 @@ pub mod lease;
 pub mod listing;
 pub mod manager;
 pub mod observer;
+mod own_thread;
 pub mod store;
 #[cfg(feature = "nats")]
 pub mod subscriptions;

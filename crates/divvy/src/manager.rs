@@ -60,7 +60,7 @@ mod thread;
 mod turns;
 mod watcher;
 
-pub use builder::{ManagerBuilder, StoreChoice};
+pub use builder::ManagerBuilder;
 #[cfg(feature = "nats")]
 pub(crate) use calls::panic_text;
 pub use divvy_core::leader::{
@@ -78,13 +78,14 @@ pub use settings::{Settings, parse_span};
 pub use source::{CommandSource, FileSource, PartitionSource, StaticSource};
 pub use status::{AssignedPartition, CurrentAssignment, Following, View};
 
+pub use crate::store::StoreChoice;
+
 use std::ops::Deref;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
-use self::thread::Outcome;
+use crate::own_thread::OwnThread;
 
 /// A worker of a cluster in leader mode, which runs. See [`View`], to which it
 /// derefs, for what it tells.
@@ -96,28 +97,13 @@ use self::thread::Outcome;
 pub struct Manager {
     view: View,
     stop: watch::Sender<Option<Shutdown>>,
-    ended: watch::Receiver<Outcome>,
-    thread: Option<JoinHandle<()>>,
+    thread: OwnThread<ManagerError>,
 }
 
 impl Manager {
     /// A manager in the making, over a store and a source of partitions.
     pub fn builder(store: impl Into<StoreChoice>, source: impl PartitionSource) -> ManagerBuilder {
         ManagerBuilder::new(store.into(), Arc::new(source))
-    }
-
-    fn new(
-        view: View,
-        stop: watch::Sender<Option<Shutdown>>,
-        ended: watch::Receiver<Outcome>,
-        thread: JoinHandle<()>,
-    ) -> Self {
-        Self {
-            view,
-            stop,
-            ended,
-            thread: Some(thread),
-        }
     }
 
     /// Stops all work, says so to the others, and ends: within
@@ -142,17 +128,9 @@ impl Manager {
         self.ending().await.err().unwrap_or_else(done)
     }
 
-    async fn ending(mut self) -> Result<(), ManagerError> {
-        let ended = self.ended.wait_for(Option::is_some).await;
-        let outcome = match ended {
-            Ok(outcome) => outcome.clone().expect("it was waited for"),
-            Err(_gone) => Err(ManagerError::Ended("its thread is gone".into())),
-        };
-        if let Some(thread) = self.thread.take() {
-            // It has said its last word: this takes no time.
-            let _panicked = thread.join();
-        }
-        outcome
+    async fn ending(self) -> Result<(), ManagerError> {
+        let gone = || Err(ManagerError::Ended("its thread is gone".into()));
+        self.thread.ended().await.unwrap_or_else(gone)
     }
 }
 

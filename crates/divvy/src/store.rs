@@ -32,6 +32,7 @@
 
 pub(crate) mod backoff;
 mod bounds;
+mod choice;
 pub(crate) mod clock;
 mod connection;
 mod erase;
@@ -53,6 +54,7 @@ pub mod nats;
 pub mod redis;
 
 pub use bounds::{BATCH_MAX, LIST_MAX, TTL_MAX, TTL_MIN, VALUE_BYTES_MAX};
+pub use choice::{Choice, LeaseStoreChoice, StoreChoice};
 pub use connection::{Connection, ConnectionReport};
 pub use divvy_core::store::{
     Acquired, CHUNK_BYTES_MAX, CHUNKS_MAX, Change, ChunkManifest, Claim, Entry, Expected, GivingUp,

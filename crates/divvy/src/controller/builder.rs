@@ -14,37 +14,7 @@ use super::name::default_worker_name;
 use super::settings::ControllerSettings;
 use super::status::{ControllerView, Status};
 use super::thread::{Orders, begin};
-use crate::store::{Leases, MemoryLeases, StoreSettings, StoreUrl};
-
-/// The store of a controller: one that is open, or an address.
-///
-/// One that is given by its address is opened on the controller's own thread:
-/// then an application that blocks its runtime cannot hold up renewals.
-#[derive(Debug, Clone)]
-pub enum LeaseStoreChoice {
-    /// This one.
-    Open(Arc<dyn Leases>),
-    /// The one at this address; the cluster is that of the settings.
-    At(StoreUrl, Box<StoreSettings>),
-}
-
-impl From<Arc<dyn Leases>> for LeaseStoreChoice {
-    fn from(store: Arc<dyn Leases>) -> Self {
-        Self::Open(store)
-    }
-}
-
-impl From<MemoryLeases> for LeaseStoreChoice {
-    fn from(store: MemoryLeases) -> Self {
-        Self::Open(Arc::new(store))
-    }
-}
-
-impl From<(StoreUrl, StoreSettings)> for LeaseStoreChoice {
-    fn from((url, settings): (StoreUrl, StoreSettings)) -> Self {
-        Self::At(url, Box::new(settings))
-    }
-}
+use crate::store::LeaseStoreChoice;
 
 /// A controller in the making. Starting it consumes it.
 #[must_use = "nothing happens before it is started"]

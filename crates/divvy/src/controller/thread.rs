@@ -12,7 +12,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Controller;
-use super::builder::LeaseStoreChoice;
 use super::consumer::ConsumerFactory;
 use super::consumers::Consumers;
 use super::driver::{Driver, INPUTS_MAX, Parts};
@@ -22,12 +21,11 @@ use super::settings::ControllerSettings;
 use super::status::{ControllerView, Status, Wish};
 use crate::manager::calls::panic_text;
 use crate::manager::settings::span::Span;
+use crate::own_thread::OwnThread;
 use crate::store::backoff::Backoff;
 use crate::store::clock::boottime;
-use crate::store::{Leases, open_leases};
+use crate::store::{LeaseStoreChoice, Leases, open_leases};
 
-/// How it went, once it is over.
-pub(super) type Outcome = Option<Result<(), ControllerError>>;
 /// How a start went.
 pub(super) type Started = oneshot::Sender<Result<(), ControllerError>>;
 
@@ -58,27 +56,15 @@ pub(super) fn begin(
 ) -> Result<(Controller, oneshot::Receiver<Result<(), ControllerError>>), ControllerError> {
     let (stop, stopping) = watch::channel(false);
     let (reply, started) = oneshot::channel();
-    let (ended, ending) = watch::channel(None);
     let view = ControllerView {
         status: Arc::clone(&orders.status),
     };
-    let name = format!("divvy-{}", orders.worker);
-    // The system shows 15 bytes of it.
-    let name: String = name.chars().filter(|c| !c.is_control()).take(15).collect();
-    let thread = std::thread::Builder::new().name(name).spawn(move || {
-        let outcome = live(orders, stopping, reply);
-        ended.send_replace(Some(outcome));
-    });
+    let worker = orders.worker.clone();
+    let thread = OwnThread::start(&worker, move || live(orders, stopping, reply));
     let thread = thread.map_err(|error| {
         ControllerError::Problem(format!("cannot start a thread: {error}").into())
     })?;
-    let controller = Controller {
-        view,
-        stop,
-        ended: ending,
-        thread: Some(thread),
-    };
-    Ok((controller, started))
+    Ok((Controller { view, stop, thread }, started))
 }
 
 /// The life of a controller, from its first to its last task.

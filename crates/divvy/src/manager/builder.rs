@@ -15,44 +15,7 @@ use super::settings::Settings;
 use super::source::PartitionSource;
 use super::status::{Status, View};
 use super::thread::{Orders, begin};
-use crate::store::{KeyValue, MemoryKeyValue, StoreSettings, StoreUrl};
-
-/// The store of a manager: one that is open, or an address.
-///
-/// An open store does its work on the runtime that it was opened on. One that
-/// is given by its address is opened on the manager's own thread: then an
-/// application that blocks its runtime cannot hold up heartbeats.
-#[derive(Debug, Clone)]
-pub enum StoreChoice {
-    /// This one.
-    Open(Arc<dyn KeyValue>),
-    /// The one at this address.
-    At(StoreUrl, Box<StoreSettings>),
-}
-
-impl From<Arc<dyn KeyValue>> for StoreChoice {
-    fn from(store: Arc<dyn KeyValue>) -> Self {
-        Self::Open(store)
-    }
-}
-
-impl<S: KeyValue> From<Arc<S>> for StoreChoice {
-    fn from(store: Arc<S>) -> Self {
-        Self::Open(store)
-    }
-}
-
-impl From<MemoryKeyValue> for StoreChoice {
-    fn from(store: MemoryKeyValue) -> Self {
-        Self::Open(Arc::new(store))
-    }
-}
-
-impl From<(StoreUrl, StoreSettings)> for StoreChoice {
-    fn from((url, settings): (StoreUrl, StoreSettings)) -> Self {
-        Self::At(url, Box::new(settings))
-    }
-}
+use crate::store::StoreChoice;
 
 /// A manager in the making. Starting it consumes it.
 #[must_use = "nothing happens before it is started"]

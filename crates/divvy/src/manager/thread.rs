@@ -18,7 +18,6 @@ use tracing::Instrument as _;
 use super::Manager;
 use super::agent::Agent;
 use super::aside::Aside;
-use super::builder::StoreChoice;
 use super::calls::{Calls, Limits, panic_text};
 use super::discovery::Discovery;
 use super::driver::{Driver, INPUTS_MAX, Parts};
@@ -34,8 +33,9 @@ use super::settings::span::Span;
 use super::source::PartitionSource;
 use super::startup::{Started, Startup};
 use super::status::{Status, View, Wish};
+use crate::own_thread::OwnThread;
 use crate::store::clock::{boottime, unix_ms};
-use crate::store::{KeyValue, open_key_value};
+use crate::store::{KeyValue, StoreChoice, open_key_value};
 
 /// How long what a store does on threads of its own may take to end.
 const ENDING: Duration = Duration::from_secs(1);
@@ -56,32 +56,20 @@ pub(super) struct Orders {
     pub(super) events: Events,
 }
 
-/// How a manager ended; nothing while it has not.
-pub(super) type Outcome = Option<Result<(), ManagerError>>;
-
 /// Begins, and gives the handle and where the start will be told.
 pub(super) fn begin(
     orders: Orders,
 ) -> Result<(Manager, oneshot::Receiver<Result<(), ManagerError>>), ManagerError> {
     let (stop, stopping) = watch::channel(None);
     let (reply, started) = oneshot::channel();
-    let (ended, ending) = watch::channel(None);
     let view = View {
         status: Arc::clone(&orders.status),
     };
-    let name = format!("divvy-{}", orders.instance);
-    // The system shows 15 bytes of it.
-    let name: String = name.chars().filter(|c| !c.is_control()).take(15).collect();
-    // Whoever listens to the one who starts it listens to the manager, too.
-    let listener = tracing::dispatcher::get_default(Clone::clone);
-    let thread = std::thread::Builder::new().name(name).spawn(move || {
-        let life = || live(orders, stopping, reply);
-        let outcome = tracing::dispatcher::with_default(&listener, life);
-        ended.send_replace(Some(outcome));
-    });
+    let instance = orders.instance.clone();
+    let thread = OwnThread::start(&instance, move || live(orders, stopping, reply));
     let thread = thread
         .map_err(|error| ManagerError::Problem(format!("cannot start a thread: {error}").into()))?;
-    Ok((Manager::new(view, stop, ending, thread), started))
+    Ok((Manager { view, stop, thread }, started))
 }
 
 /// The life of a manager, from its first to its last task.
