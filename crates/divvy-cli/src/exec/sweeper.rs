@@ -120,10 +120,11 @@ fn watch(sweeper: &Weak<Sweeper>, mut heard: impl io::Read, number: u64) {
     if known.process.is_none() || known.number != number {
         return;
     }
-    say!("warning: the process that ends what commands start was killed, and is started again");
-    if let Err(error) = sweeper.start(&mut known) {
-        say!("warning: it cannot be started again yet: {}", plain(&error));
-    }
+    let became = match sweeper.start(&mut known) {
+        Ok(()) => "another one has taken its place".to_owned(),
+        Err(error) => format!("it cannot be started again yet: {}", plain(&error)),
+    };
+    say!("warning: the process that ends what commands start was killed; {became}");
 }
 
 impl Known {

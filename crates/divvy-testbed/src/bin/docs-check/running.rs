@@ -34,17 +34,18 @@ pub(crate) enum Waited {
 impl Running {
     /// Starts a line of shell in a process group of its own.
     pub(crate) fn start(line: &str, at: &Path, environment: &[(String, String)]) -> Self {
-        let mut command = Command::new("bash");
+        // Ctrl-C ends it, also where whoever started us ignores that, as shells have
+        // what they start in the background do.
+        let mut command = Command::new("env");
         command
-            .arg("-c")
-            .arg(line)
+            .args(["--default-signal=INT,QUIT", "bash", "-c", line])
             .current_dir(at)
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let mut child = command.spawn().expect("bash is there");
+        let mut child = command.spawn().expect("env is there");
         let (teller, said) = channel();
         let out = child.stdout.take().expect("it is piped");
         let errors = child.stderr.take().expect("it is piped");
