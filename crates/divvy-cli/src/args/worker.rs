@@ -12,6 +12,7 @@ use super::listen::ListenArgs;
 use super::named;
 use super::store::{StoreArgs, span, typed_store};
 use super::webhook::WebhookArgs;
+use super::whole::number;
 
 /// Timings that fit together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,6 +54,12 @@ pub(crate) struct WorkerArgs {
     /// [default: the host's name]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
+    /// Its capacity in relation to the others [default: 1]
+    #[arg(long, value_name = "W", allow_negative_numbers = true, value_parser = number("weight"))]
+    pub(crate) weight: Option<f64>,
+    /// Its zone, for the strategy zoned
+    #[arg(long, value_name = "NAME")]
+    pub(crate) zone: Option<String>,
     /// A file with settings, JSON or YAML; read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -140,7 +140,7 @@ fn every_setting_of_a_worker_has_its_source_and_is_read_back() {
                 store: memory\nexec_grace: 3s\ngrace: 1s\nlisten: 127.0.0.1:9470\ntick: 1s\n";
     write(at, "worker.yaml", file, 0o644);
     let words = "worker --config worker.yaml --instance off --strategy balanced --cluster c \
-                 --on-stop return --return-within 9s --webhook https://h/x \
+                 --weight 2 --zone b --on-stop return --return-within 9s --webhook https://h/x \
                  --webhook-secret-file secret";
     let text = printed_in(at, words, &[]);
     for (field, expected) in [
@@ -157,7 +157,8 @@ fn every_setting_of_a_worker_has_its_source_and_is_read_back() {
         ("webhook_secret_file", ("secret", "--webhook-secret-file")),
         ("# exec", ("none", "default")),
         ("groups", ("[orders]", "worker.yaml")),
-        ("weight", ("1.0", "default")),
+        ("weight", ("2.0", "--weight")),
+        ("zone", ("\"b\"", "--zone")),
     ] {
         assert_eq!(line(&text, field), expected, "{field}");
     }
@@ -174,6 +175,7 @@ fn every_setting_of_a_worker_has_its_source_and_is_read_back() {
     let host = host.nodename().to_str().unwrap();
     assert_eq!(line(&plain, "# instance"), (host, "default"));
     assert_eq!(line(&plain, "shutdown"), ("leave", "default"));
+    assert_eq!(line(&plain, "weight"), ("1.0", "default"));
     std::fs::write(
         at.join("count.json"),
         r#"{"partitions": 3, "on_stop": "return"}"#,

@@ -21,7 +21,7 @@ impl Layers for WorkerArgs {
         ("operation_timeout", "store_operation_timeout"),
     ];
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
-    const LIBRARY: &'static [&'static str] = &["preset", "strategy"];
+    const LIBRARY: &'static [&'static str] = &["preset", "strategy", "weight", "zone"];
     const TEXTS: &'static [&'static str] = &["groups", "worker_id_prefix", "zone"];
     const EITHER: &'static [(&'static str, &'static str)] = &[("on_stop", "shutdown")];
 
@@ -61,6 +61,12 @@ pub(super) fn unflagged(layered: &Layered<WorkerArgs>) -> Result<Settings, Failu
 pub(super) fn settings(layered: &Layered<WorkerArgs>) -> Result<Settings, Failure> {
     let (mut settings, args) = (unflagged(layered)?, &layered.args);
     settings.instance.clone_from(&args.instance);
+    if let Some(weight) = args.weight {
+        settings.weight = weight;
+    }
+    if let Some(zone) = &args.zone {
+        settings.zone = Some(zone.clone());
+    }
     if let Some(name) = args.strategy {
         settings.strategy = StrategySettings::new(name);
     }

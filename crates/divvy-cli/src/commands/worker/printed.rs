@@ -18,7 +18,13 @@ pub(super) fn print(mut layered: Layered<WorkerArgs>, out: &mut dyn Write) -> Re
     layered.args.reach.settings()?;
     let typed = layered.args.preset.map(|preset| preset.name());
     let mut origins = Origins::new(layered.config.as_ref(), typed);
-    origins.flag("strategy", "--strategy", layered.is_typed("strategy"));
+    for (name, flag) in [
+        ("strategy", "--strategy"),
+        ("weight", "--weight"),
+        ("zone", "--zone"),
+    ] {
+        origins.flag(name, flag, layered.is_typed(name));
+    }
     origins.flag("shutdown", "--on-stop", layered.is_typed("on_stop"));
     let unraised = unflagged(&layered)?;
     let (before, now) = (&unraised.leader, &settings.leader);
