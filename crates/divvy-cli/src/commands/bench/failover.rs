@@ -5,6 +5,7 @@ mod board;
 mod calculation;
 mod crew;
 mod ground;
+mod memory;
 mod report;
 mod start;
 
@@ -18,6 +19,7 @@ use divvy::store::{StoreKind, StoreSettings, StoreUrl};
 use self::calculation::Calculation;
 use self::crew::Crew;
 use self::ground::Ground;
+use self::memory::Memory;
 pub(super) use self::report::Spread;
 use self::report::{Bound, Figures};
 use self::start::Start;
@@ -31,10 +33,6 @@ use crate::spinner::Spinner;
 const BEYOND_LEASE_MS: f64 = 1_000.0;
 /// With the preset `fast`, all of it.
 const FAST_MS: f64 = 1_000.0;
-
-/// Among fewer, a worker owns so many of the partitions that it knows of that
-/// what it runs outweighs what it knows.
-const KNOWERS_MIN: u32 = 16;
 
 pub(crate) fn run(args: &FailoverArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let store = store_of(args.store.as_ref())?;
@@ -65,12 +63,12 @@ struct Run {
     store: String,
     calculation: Calculation,
     start: Start,
+    memory: Option<Memory>,
     life: Life,
 }
 
 /// What became of a cluster whose workers were killed and stopped.
 struct Life {
-    memory: Option<u64>,
     follower: Vec<Duration>,
     leader: Vec<Duration>,
     graceful: Vec<Duration>,
@@ -79,12 +77,10 @@ struct Life {
 impl Life {
     fn measure(args: &FailoverArgs, crew: &mut Crew) -> anyhow::Result<Self> {
         gather(crew, args.workers, args.partitions)?;
-        let memory = crew.memory();
         let (follower, leader) = kills(args, crew)?;
         let graceful = stops(args, crew)?;
         crew.end()?;
         Ok(Self {
-            memory,
             follower,
             leader,
             graceful,
@@ -102,6 +98,7 @@ fn measure(
     let ground = Ground::new(store)?;
     ground.check_empty(reach)?;
     let start = Start::measure(args, &ground, reach)?;
+    let memory = Memory::measure(args, &ground, reach, &start)?;
     let opened = ground.open(reach)?;
     let mut crew = crew(args, &ground, reach, args.partitions);
     let life = Life::measure(args, &mut crew);
@@ -111,6 +108,7 @@ fn measure(
         store: opened.describe(),
         calculation,
         start,
+        memory,
     };
     figures(args, &crew, run)
 }
@@ -169,7 +167,7 @@ fn figures(args: &FailoverArgs, crew: &Crew, run: Run) -> anyhow::Result<Figures
     ];
     bounds.extend(run.start.bounds());
     bounds.extend(run.calculation.bounds());
-    bounds.extend(run.memory_bounds(args));
+    bounds.extend(run.memory.iter().flat_map(Memory::bounds));
     Ok(Figures {
         preset: preset_name(args.preset),
         store: run.store,
@@ -187,26 +185,6 @@ fn figures(args: &FailoverArgs, crew: &Crew, run: Run) -> anyhow::Result<Figures
         duplicate_ids,
         bounds,
     })
-}
-
-impl Run {
-    /// What a worker takes, and each partition that it knows of, from two
-    /// clusters with different numbers of them.
-    fn memory_bounds(&self, args: &FailoverArgs) -> Vec<Bound> {
-        let (Some(few), Some(many)) = (self.life.memory, self.start.memory) else {
-            return Vec::new();
-        };
-        let more = f64::from(args.start_partitions) - f64::from(args.partitions);
-        if more <= 0.0 || args.start_workers < KNOWERS_MIN {
-            return Vec::new();
-        }
-        let each = (many as f64 - few as f64) / more;
-        let alone = few as f64 - each * f64::from(args.partitions);
-        vec![
-            Bound::new("memory of a worker, bytes", alone, 5e6),
-            Bound::new("memory of a partition, bytes", each, 200.0),
-        ]
-    }
 }
 
 fn ms(span: Duration) -> f64 {
