@@ -14,6 +14,7 @@ mod mouth;
 mod records;
 mod source;
 pub(crate) mod weather;
+mod weathered;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -15,9 +15,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::hooks::Work;
 use super::line::{Brief, Order, Said};
 use super::mouth::{Mouth, nanos};
-use super::records::Records;
 use super::source::Source;
 use super::weather::Sky;
+use super::weathered::Weathered;
 use super::{Ending, Followed, Habits, persist};
 
 /// Events that wait to be said.
@@ -60,8 +60,7 @@ impl Leader {
                 || open_key_value(&url, &settings),
                 |error| error.kind() == StoreErrorKind::Unavailable,
             );
-            let store = Records::new(opened.await?, &self.sky);
-            let store: Arc<dyn KeyValue> = Arc::new(store);
+            let store: Arc<dyn KeyValue> = Arc::new(Weathered::new(opened.await?, &self.sky));
             let attempt = || self.start(Arc::clone(&store));
             persist(&self.mouth, attempt, may_help).await
         };

@@ -12,10 +12,10 @@ use divvy_core::Invalid;
 use tokio::sync::{mpsc, oneshot};
 
 use super::hooks::Work;
-use super::leases::Leased;
 use super::line::{Brief, Order, Said};
 use super::mouth::{Mouth, nanos};
 use super::weather::Sky;
+use super::weathered::Weathered;
 use super::{Ending, Followed, Habits, persist};
 
 /// Events that wait to be said.
@@ -53,7 +53,7 @@ impl Lease {
                 || open_leases(&url, &settings),
                 |error| error.kind() == StoreErrorKind::Unavailable,
             );
-            let store: Arc<dyn Leases> = Arc::new(Leased::new(opened.await?, &self.sky));
+            let store: Arc<dyn Leases> = Arc::new(Weathered::new(opened.await?, &self.sky));
             let attempt = || self.start(Arc::clone(&store));
             persist(&self.mouth, attempt, may_help).await
         };

@@ -1,54 +1,18 @@
 //! The lease store of a member, as its weather lets it be.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use divvy::store::{
-    Acquired, Claim, Connection, GroupDocument, Holder, Incarnation, LeaseKey, LeaseName,
-    LeaseNotice, LeaseNotices, Leases, Member, Nonce, NoticeBoard, SessionStart, Store, StoreError,
-    Tenure, WorkerInfo,
+    Acquired, Claim, GroupDocument, Holder, LeaseKey, LeaseName, LeaseNotice, LeaseNotices, Leases,
+    Member, Nonce, NoticeBoard, SessionStart, StoreError, Tenure, WorkerInfo,
 };
-use tokio::sync::watch;
 
-use super::weather::{Nature, Sky};
-
-#[derive(Debug)]
-pub(super) struct Leased {
-    store: Arc<dyn Leases>,
-    sky: Sky,
-}
-
-impl Leased {
-    pub(super) fn new(store: Arc<dyn Leases>, sky: &Sky) -> Self {
-        Self {
-            store,
-            sky: sky.clone(),
-        }
-    }
-}
+use super::weather::Nature;
+use super::weathered::Weathered;
 
 #[async_trait]
-impl Store for Leased {
-    fn describe(&self) -> String {
-        self.store.describe()
-    }
-
-    async fn incarnation(&self) -> Result<Incarnation, StoreError> {
-        self.sky.carry(Nature::Read, self.store.incarnation()).await
-    }
-
-    fn connection(&self) -> watch::Receiver<Connection> {
-        self.store.connection()
-    }
-
-    fn forgets(&self) -> bool {
-        self.store.forgets()
-    }
-}
-
-#[async_trait]
-impl Leases for Leased {
+impl Leases for Weathered<dyn Leases> {
     fn cluster(&self) -> &str {
         self.store.cluster()
     }

@@ -4,50 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use divvy::store::{
-    Connection, Entry, Expected, Hint, Hints, Incarnation, Key, KeyValue, Notice, Outcome, Prefix,
-    Revision, Store, StoreError, Watch,
+    Entry, Expected, Hint, Hints, Key, KeyValue, Notice, Outcome, Prefix, Revision, StoreError,
+    Watch,
 };
-use tokio::sync::watch;
 
 use super::weather::{Nature, Sky};
-
-/// Clones are the same.
-#[derive(Debug, Clone)]
-pub(super) struct Records {
-    store: Arc<dyn KeyValue>,
-    sky: Sky,
-}
-
-impl Records {
-    pub(super) fn new(store: Arc<dyn KeyValue>, sky: &Sky) -> Self {
-        Self {
-            store,
-            sky: sky.clone(),
-        }
-    }
-}
+use super::weathered::Weathered;
 
 #[async_trait]
-impl Store for Records {
-    fn describe(&self) -> String {
-        self.store.describe()
-    }
-
-    async fn incarnation(&self) -> Result<Incarnation, StoreError> {
-        self.sky.carry(Nature::Read, self.store.incarnation()).await
-    }
-
-    fn connection(&self) -> watch::Receiver<Connection> {
-        self.store.connection()
-    }
-
-    fn forgets(&self) -> bool {
-        self.store.forgets()
-    }
-}
-
-#[async_trait]
-impl KeyValue for Records {
+impl KeyValue for Weathered<dyn KeyValue> {
     async fn get(&self, key: &Key) -> Result<Option<Entry>, StoreError> {
         self.sky.carry(Nature::Read, self.store.get(key)).await
     }
@@ -77,7 +42,7 @@ impl KeyValue for Records {
             watch: watch.await?,
             sky: self.sky.clone(),
         };
-        let store = Arc::new(self.clone());
+        let store = Arc::new(Self::new(Arc::clone(&self.store), &self.sky));
         Ok(Watch::start(store, prefix.clone(), Box::new(heard)))
     }
 
