@@ -5,6 +5,7 @@
 //! on its standard output what [happens](line::Said). When nobody speaks to it
 //! any more, it leaves and ends.
 
+mod basis;
 mod hooks;
 mod leader;
 mod lease;
@@ -16,7 +17,6 @@ mod source;
 pub(crate) mod weather;
 mod weathered;
 
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ use tokio::io::{AsyncBufRead, BufReader};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use self::basis::Basis;
 use self::leader::Leader;
 use self::lease::Lease;
 use self::line::{Brief, LINE_BYTES_MAX, Numbered, Order, Said, next_line};
@@ -34,8 +35,6 @@ use self::weather::Sky;
 
 /// Longest that leaving may take when nobody speaks any more.
 const LEAVING_MAX: Duration = Duration::from_secs(10);
-/// How long a start that failed waits for the next.
-const AGAIN: Duration = Duration::from_millis(500);
 
 /// What hooks do, and what a start begins with: as it was ordered last.
 #[derive(Debug, Clone)]
@@ -80,13 +79,14 @@ pub async fn be_member(url: StoreUrl, settings: StoreSettings) -> Result<(), Str
     let (stop, stopping) = oneshot::channel();
     let (life, living) = match is_led {
         true => {
-            let leader = Leader::new(habits.clone(), mouth.clone(), &sky);
-            let leader = Arc::new(leader);
+            let basis = Basis::new(habits.clone(), mouth.clone(), &sky);
+            let leader = Arc::new(Leader::new(basis));
             let living = Arc::clone(&leader).live(url, settings, stopping);
             (Life::Leader(leader), tokio::spawn(living))
         }
         false => {
-            let lease = Arc::new(Lease::new(habits.clone(), mouth.clone(), &sky));
+            let basis = Basis::new(habits.clone(), mouth.clone(), &sky);
+            let lease = Arc::new(Lease::new(basis));
             let living = Arc::clone(&lease).live(url, settings, stopping);
             (Life::Lease(lease), tokio::spawn(living))
         }
@@ -144,30 +144,6 @@ async fn listen(
             number,
             refused: done.err().map(|invalid| invalid.to_string()),
         });
-    }
-}
-
-/// Starts something again and again until it works, or cannot.
-async fn persist<T, E, F>(
-    mouth: &Mouth,
-    mut attempt: impl FnMut() -> F,
-    may_help: impl Fn(&E) -> bool,
-) -> Result<T, String>
-where
-    E: std::fmt::Display,
-    F: Future<Output = Result<T, E>>,
-{
-    loop {
-        match attempt().await {
-            Ok(started) => return Ok(started),
-            Err(error) if may_help(&error) => {
-                mouth.say(&Said::Trouble {
-                    text: error.to_string(),
-                });
-            }
-            Err(error) => return Err(error.to_string()),
-        }
-        tokio::time::sleep(AGAIN).await;
     }
 }
 

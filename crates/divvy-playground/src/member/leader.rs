@@ -1,7 +1,7 @@
 //! A member in leader mode.
 
 use std::str::FromStr as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use divvy::manager::{
@@ -12,16 +12,13 @@ use divvy::store::{KeyValue, StoreErrorKind, StoreSettings, StoreUrl, open_key_v
 use divvy_core::{Health, Invalid, StrategyName, StrategySettings};
 use tokio::sync::{mpsc, oneshot};
 
-use super::hooks::Work;
+use super::basis::{Basis, EVENTS_MAX};
 use super::line::{Brief, Order, Said};
 use super::mouth::{Mouth, nanos};
 use super::source::Source;
-use super::weather::Sky;
 use super::weathered::Weathered;
-use super::{Ending, Followed, Habits, persist};
+use super::{Ending, Followed};
 
-/// Events that wait to be said.
-const EVENTS_MAX: usize = 4096;
 /// More ids than there ever are workers at once.
 const WORKER_ID_MAX: u32 = 999;
 /// How often the partitions are listed unasked: a list that has lost more than
@@ -29,21 +26,15 @@ const WORKER_ID_MAX: u32 = 999;
 const LISTED_EVERY: Duration = Duration::from_secs(2);
 
 pub(super) struct Leader {
-    habits: Habits,
-    mouth: Mouth,
-    sky: Sky,
+    basis: Basis<View>,
     source: Arc<Source>,
-    view: Mutex<Option<View>>,
 }
 
 impl Leader {
-    pub(super) fn new(habits: Habits, mouth: Mouth, sky: &Sky) -> Self {
+    pub(super) fn new(basis: Basis<View>) -> Self {
         Self {
-            source: Arc::new(Source::new(habits.clone())),
-            habits,
-            mouth,
-            sky: sky.clone(),
-            view: Mutex::default(),
+            source: Arc::new(Source::new(basis.habits.clone())),
+            basis,
         }
     }
 
@@ -55,14 +46,11 @@ impl Leader {
         mut stopping: oneshot::Receiver<Ending>,
     ) -> Result<(), String> {
         let starting = async {
-            let opened = persist(
-                &self.mouth,
-                || open_key_value(&url, &settings),
-                |error| error.kind() == StoreErrorKind::Unavailable,
-            );
-            let store: Arc<dyn KeyValue> = Arc::new(Weathered::new(opened.await?, &self.sky));
+            let opened = self.basis.reach(|| open_key_value(&url, &settings));
+            let store = Weathered::new(opened.await?, &self.basis.sky);
+            let store: Arc<dyn KeyValue> = Arc::new(store);
             let attempt = || self.start(Arc::clone(&store));
-            persist(&self.mouth, attempt, may_help).await
+            self.basis.persist(attempt, may_help).await
         };
         let (manager, ended) = tokio::select! {
             started = starting => started?,
@@ -84,21 +72,17 @@ impl Leader {
         &self,
         store: Arc<dyn KeyValue>,
     ) -> Result<(Manager, oneshot::Receiver<()>), ManagerError> {
-        let brief = self.habits.now().clone();
+        let brief = self.basis.habits.now().clone();
         let (events, happening) = mpsc::channel(EVENTS_MAX);
         let (over, ended) = oneshot::channel();
-        tokio::spawn(tell(happening, self.mouth.clone(), over));
+        tokio::spawn(tell(happening, self.basis.mouth.clone(), over));
         let manager = Manager::builder(store, Arc::clone(&self.source))
             .settings(settings(&brief)?)
-            .hooks(Work {
-                habits: self.habits.clone(),
-                mouth: self.mouth.clone(),
-            })
+            .hooks(self.basis.work())
             .events(events)
             .start_with(|view| {
                 view.report_health(health(brief.healthy));
-                let mut slot = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-                *slot = Some(view);
+                self.basis.show(view);
             })
             .await?;
         Ok((manager, ended))
@@ -106,8 +90,7 @@ impl Leader {
 
     /// Does what is not done by having heard it.
     pub(super) async fn follow(&self, order: &Order) -> Followed {
-        let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-        let view = view.clone();
+        let view = self.basis.view();
         if let Order::Partitions(_) | Order::PartitionWeight(..) = order {
             self.source.change();
         }

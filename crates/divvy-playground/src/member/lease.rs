@@ -1,6 +1,6 @@
 //! A member in lease mode.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use divvy::controller::{
     Controller, ControllerError, ControllerEvent, ControllerEventKind, ControllerSettings,
@@ -11,33 +11,22 @@ use divvy::store::{Leases, StoreErrorKind, StoreSettings, StoreUrl, open_leases}
 use divvy_core::Invalid;
 use tokio::sync::{mpsc, oneshot};
 
-use super::hooks::Work;
+use super::basis::{Basis, EVENTS_MAX};
 use super::line::{Brief, Order, Said};
 use super::mouth::{Mouth, nanos};
-use super::weather::Sky;
 use super::weathered::Weathered;
-use super::{Ending, Followed, Habits, persist};
+use super::{Ending, Followed};
 
-/// Events that wait to be said.
-const EVENTS_MAX: usize = 4096;
 /// Partitions of one line.
 const PARTITIONS_PER_LINE: usize = 1000;
 
 pub(super) struct Lease {
-    habits: Habits,
-    mouth: Mouth,
-    sky: Sky,
-    view: Mutex<Option<ControllerView>>,
+    basis: Basis<ControllerView>,
 }
 
 impl Lease {
-    pub(super) fn new(habits: Habits, mouth: Mouth, sky: &Sky) -> Self {
-        Self {
-            habits,
-            mouth,
-            sky: sky.clone(),
-            view: Mutex::default(),
-        }
+    pub(super) const fn new(basis: Basis<ControllerView>) -> Self {
+        Self { basis }
     }
 
     /// Takes part until it is told to stop.
@@ -48,14 +37,11 @@ impl Lease {
         mut stopping: oneshot::Receiver<Ending>,
     ) -> Result<(), String> {
         let starting = async {
-            let opened = persist(
-                &self.mouth,
-                || open_leases(&url, &settings),
-                |error| error.kind() == StoreErrorKind::Unavailable,
-            );
-            let store: Arc<dyn Leases> = Arc::new(Weathered::new(opened.await?, &self.sky));
+            let opened = self.basis.reach(|| open_leases(&url, &settings));
+            let store = Weathered::new(opened.await?, &self.basis.sky);
+            let store: Arc<dyn Leases> = Arc::new(store);
             let attempt = || self.start(Arc::clone(&store));
-            persist(&self.mouth, attempt, may_help).await
+            self.basis.persist(attempt, may_help).await
         };
         let controller = tokio::select! {
             started = starting => started?,
@@ -71,34 +57,25 @@ impl Lease {
     }
 
     async fn start(&self, store: Arc<dyn Leases>) -> Result<Controller, ControllerError> {
-        let brief = self.habits.now().clone();
+        let brief = self.basis.habits.now().clone();
         let (events, happening) = mpsc::channel(EVENTS_MAX);
-        tokio::spawn(tell(happening, self.mouth.clone()));
-        let work = Work {
-            habits: self.habits.clone(),
-            mouth: self.mouth.clone(),
-        };
-        Controller::builder(store, work)
+        tokio::spawn(tell(happening, self.basis.mouth.clone()));
+        Controller::builder(store, self.basis.work())
             .settings(settings(&brief)?)
             .events(events)
             .start_with(|view| {
                 view.report_health(brief.healthy);
-                let mut slot = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-                *slot = Some(view);
+                self.basis.show(view);
             })
             .await
     }
 
-    fn view(&self) -> Option<ControllerView> {
-        let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-        view.clone()
-    }
-
     /// Does what is not done by having heard it.
     pub(super) async fn follow(&self, order: &Order) -> Followed {
-        let view = self.view();
         // Who has not begun begins with it.
-        let Some(view) = view else { return Ok(()) };
+        let Some(view) = self.basis.view() else {
+            return Ok(());
+        };
         match order {
             Order::Healthy(on) => {
                 view.report_health(*on);
@@ -106,7 +83,7 @@ impl Lease {
             }
             Order::Weight(weight) => view.report_weight(*weight),
             Order::Partitions(_) => {
-                let group = group(&self.habits.now())?;
+                let group = group(&self.basis.habits.now())?;
                 view.regroup(vec![group]).await
             }
             _ => Ok(()),
