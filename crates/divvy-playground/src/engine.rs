@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use divvy_core::{Control, Invalid};
 use divvy_sim::{Broken, Hands, Place, Trial, TrueTime};
 
+use crate::audience::Audience;
 use crate::compass::{Compass, counts};
 use crate::document::{Delta, Point, Snapshot, Violation};
 use crate::gauge::Gauge;
 use crate::scenario::{Outcome, Run, Scenario, Step};
 use crate::setup::Setup;
-use crate::shown::Shown;
 use crate::timeline::Timeline;
 use neighbour::Neighbour;
 
@@ -113,12 +113,9 @@ pub struct Engine {
     leader: Option<usize>,
     /// Workers, and partitions that they could not start and try again.
     failing: BTreeSet<(usize, usize)>,
-    /// What followers were told last.
-    view: Option<Shown>,
+    audience: Audience,
     /// Counts what was shown.
     turn: u64,
-    sequence: u64,
-    told: u64,
     reload: Option<String>,
 }
 
@@ -171,10 +168,8 @@ impl Engine {
             removed: BTreeSet::new(),
             leader: None,
             failing: BTreeSet::new(),
-            view: None,
+            audience: Audience::new(first),
             turn: 0,
-            sequence: first,
-            told: 0,
             reload: None,
         };
         engine.begin();
@@ -190,7 +185,7 @@ impl Engine {
             self.setup.partitions, self.setup.seed
         );
         self.note("note", text);
-        self.view = Some(self.see(true));
+        self.show_all();
     }
 
     /// Another world takes the place of this one.
@@ -425,7 +420,7 @@ impl Engine {
         self.neighbour = scenario.neighbour().map(Neighbour::new);
         self.scenario = Some(Run::new(scenario));
         self.is_running = true;
-        self.view = Some(self.see(true));
+        self.show_all();
     }
 
     /// Runs a scenario to its end, as fast as that goes.
@@ -463,42 +458,25 @@ impl Engine {
     /// What is to be told now, if anything is.
     pub fn news(&mut self) -> Option<News> {
         if let Some(why) = self.reload.take() {
-            self.sequence += 1;
-            self.told = self.timeline.last();
-            self.view = Some(self.see(true));
+            self.show_all();
             return Some(News::Reload {
-                sequence: self.sequence,
+                sequence: self.audience.count(&self.timeline),
                 why,
             });
         }
         let next = self.see(false);
-        let before = self.shown();
-        let mut delta = before.delta_to(&next);
-        delta.events = self.timeline.untold(self.told);
-        if !delta.is_news(before) {
-            return None;
-        }
-        self.told = self.timeline.last();
-        self.view = Some(next);
-        self.sequence += 1;
-        delta.sequence = self.sequence;
-        Some(News::Delta(Box::new(delta)))
+        self.audience.news(next, &self.timeline)
+    }
+
+    /// Shows everything as it is, without a word to followers.
+    fn show_all(&mut self) {
+        let shown = self.see(true);
+        self.audience.show(shown);
     }
 
     /// Everything, as the last news left it.
     pub fn snapshot(&self) -> Snapshot {
-        let points = self.points.iter();
-        let shown = self.shown();
-        let seen = shown.clock.now_ms;
-        let history = points.filter(|point| point.at_ms <= seen).cloned();
-        let history = history.collect();
-        shown
-            .clone()
-            .snapshot(self.sequence, self.origin(), history)
-    }
-
-    fn shown(&self) -> &Shown {
-        self.view.as_ref().expect("an engine begins with a view")
+        self.audience.snapshot(self.origin(), &self.points)
     }
 
     /// What happened.

@@ -18,6 +18,7 @@
 //! ```
 
 mod action;
+mod audience;
 mod compass;
 pub mod document;
 mod engine;

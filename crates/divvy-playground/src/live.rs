@@ -15,6 +15,7 @@ use divvy::observer::{Mode, Snapshot as Seen};
 use divvy_core::MoveEntry;
 use serde_json::Value;
 
+use crate::audience::Audience;
 use crate::document::{ChoicesView, Point, Snapshot};
 use crate::engine::{Answer, News, PartitionDocument, Refusal, WhatIf, WorkerDocument};
 use crate::scenario::Scenario;
@@ -70,9 +71,7 @@ pub(crate) struct Live {
     points: VecDeque<Point>,
     /// Why the store does not answer, if it does not.
     trouble: Option<String>,
-    view: Option<Shown>,
-    sequence: u64,
-    told: u64,
+    audience: Audience,
 }
 
 impl Live {
@@ -105,9 +104,7 @@ impl Live {
             settled_since: None,
             points: VecDeque::new(),
             trouble: None,
-            view: None,
-            sequence: opening.first,
-            told: 0,
+            audience: Audience::new(opening.first),
         };
         live.take_in(seen, moves);
         let text = format!(
@@ -118,7 +115,7 @@ impl Live {
             live.seen.partitions.len()
         );
         live.note("note", text);
-        live.view = Some(live.see());
+        live.show(live.see());
         live
     }
 
@@ -151,14 +148,14 @@ impl Live {
             self.note("note", format!("the cluster is {lifecycle}{quarantine}"));
         }
         for problem in &seen.problems {
-            if !self.seen.problems.contains(problem) || self.view.is_none() {
+            if !self.seen.problems.contains(problem) || self.audience.view().is_none() {
                 self.note("error", problem.clone());
             }
         }
         let turns = self.roster.take_in(&seen);
         self.tell_moves(moves);
         // Who is there when somebody begins to look has not joined just then.
-        let is_first = self.view.is_none();
+        let is_first = self.audience.view().is_none();
         let turns = turns.into_iter();
         for turn in turns.filter(|turn| !is_first || turn.kind == "leader") {
             let told = Told {
@@ -253,22 +250,12 @@ impl Live {
     }
 
     pub(crate) fn shown(&self) -> &Shown {
-        self.view.as_ref().expect("a stage begins with a view")
+        self.audience.shown()
     }
 
     /// What followers are to be told if this is shown next.
     pub(crate) fn news_of(&mut self, next: Shown) -> Option<News> {
-        let before = self.shown();
-        let mut delta = before.delta_to(&next);
-        delta.events = self.timeline.untold(self.told);
-        if !delta.is_news(before) {
-            return None;
-        }
-        self.told = self.timeline.last();
-        self.view = Some(next);
-        self.sequence += 1;
-        delta.sequence = self.sequence;
-        Some(News::Delta(Box::new(delta)))
+        self.audience.news(next, &self.timeline)
     }
 
     /// Everything, as the last news left it.
@@ -278,7 +265,6 @@ impl Live {
         actions: Vec<&'static str>,
         choices: ChoicesView,
     ) -> Snapshot {
-        let shown = self.shown();
         let origin = Origin {
             run: self.run.clone(),
             source,
@@ -289,11 +275,7 @@ impl Live {
             actions,
             choices,
         };
-        let seen_ms = shown.clock.now_ms;
-        let points = self.points.iter();
-        let history = points.filter(|point| point.at_ms <= seen_ms).cloned();
-        let history = history.collect();
-        shown.clone().snapshot(self.sequence, origin, history)
+        self.audience.snapshot(origin, &self.points)
     }
 
     /// Takes the place of another, whose timeline goes on; gives the number of
@@ -306,9 +288,8 @@ impl Live {
             self.timeline
                 .tell(event.at_ms, event.kind, Told::default(), text);
         }
-        self.told = self.timeline.last();
-        self.sequence = before.sequence + 1;
-        self.sequence
+        self.audience.succeed(&before.audience);
+        self.audience.count(&self.timeline)
     }
 
     /// Puts something on the timeline.
@@ -323,7 +304,7 @@ impl Live {
 
     /// This was shown.
     pub(crate) fn show(&mut self, shown: Shown) {
-        self.view = Some(shown);
+        self.audience.show(shown);
     }
 
     /// What was seen last.

@@ -172,7 +172,7 @@ impl Engine {
         is_whole: bool,
     ) -> BTreeMap<usize, WorkerView> {
         let shown = (0..places.len()).filter(|number| !self.removed.contains(number));
-        let before = self.view.as_ref().filter(|_| !is_whole);
+        let before = self.audience.view().filter(|_| !is_whole);
         let all_clocks = places.len() <= CLOCKS_TOLD_MAX;
         let views = shown.map(|number| {
             let view = self.worker_view(number, &places[number], loads);
@@ -221,7 +221,7 @@ impl Engine {
 
     fn partitions_view(&self, marks: Vec<u8>) -> PartitionsView {
         let count = self.gauge.owners.len();
-        let old = self.view.as_ref().map(|shown| &shown.partitions);
+        let old = self.audience.view().map(|shown| &shown.partitions);
         let weights: Vec<f64> = (0..count)
             .map(|number| self.world.weight_of(number) as f64 / WEIGHT)
             .collect();
