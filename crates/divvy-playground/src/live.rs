@@ -22,6 +22,7 @@ use crate::scenario::Scenario;
 use crate::shown::{Origin, Shown};
 use crate::stage::{Desired, Ranking, Stage};
 use crate::timeline::{Timeline, Told};
+pub(crate) use account::share_of;
 use log::Log;
 use roster::Roster;
 pub(crate) use watch::{Watch, Window};

@@ -14,7 +14,7 @@ use crate::gauge::Gauge;
 /// Workers of a ranking that are told.
 pub(crate) const RANKS_MAX: usize = 32;
 /// Partitions of a worker that are told.
-pub(crate) const NAMES_MAX: usize = 1000;
+const NAMES_MAX: usize = 1000;
 /// How long may be calculated to see what would become of a world.
 const FORESIGHT: Duration = Duration::from_millis(1500);
 /// What one partition weighs by default, inside.
@@ -64,9 +64,24 @@ pub(crate) struct TenureDocument {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorkerDocument {
     #[serde(flatten)]
-    pub(crate) worker: WorkerView,
-    pub(crate) partitions: Vec<String>,
-    pub(crate) explain: String,
+    worker: WorkerView,
+    partitions: Vec<String>,
+    explain: String,
+}
+
+impl WorkerDocument {
+    /// A worker with these partitions, and why it has them.
+    pub(crate) fn new(
+        worker: WorkerView,
+        partitions: impl Iterator<Item = String>,
+        explain: String,
+    ) -> Self {
+        Self {
+            worker,
+            partitions: partitions.take(NAMES_MAX).collect(),
+            explain,
+        }
+    }
 }
 
 /// What the death of a worker would cause.
@@ -207,11 +222,7 @@ impl Engine {
                 worker.name, worker.owned, worker.load, worker.share
             ),
         };
-        Ok(WorkerDocument {
-            partitions: names.take(NAMES_MAX).collect(),
-            explain,
-            worker,
-        })
+        Ok(WorkerDocument::new(worker, names, explain))
     }
 
     /// Who would have what if a worker died: what becomes of a copy of this

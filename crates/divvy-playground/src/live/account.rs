@@ -5,7 +5,8 @@ use divvy_core::{Considered, Invalid};
 
 use super::Live;
 use super::sight::mark;
-use crate::engine::explain::{NAMES_MAX, RANKS_MAX, RankDocument, TenureDocument};
+use crate::document::WorkerView;
+use crate::engine::explain::{RANKS_MAX, RankDocument, TenureDocument};
 use crate::engine::{PartitionDocument, Refusal, WorkerDocument};
 use crate::stage::Ranking;
 
@@ -126,18 +127,22 @@ impl Live {
             }
             "away" => format!("{name} left, and is expected back"),
             _ if !worker.alive => format!("{name} is gone"),
-            _ if worker.draining => format!("{name} is drained and gets nothing"),
-            _ if worker.share == 0.0 => format!("{name} may have nothing as it is"),
-            _ => format!(
-                "{name} has {} partitions that weigh {}; by weight its share is {}",
-                worker.owned, worker.load, worker.share
-            ),
+            _ => share_of(&worker),
         };
-        Ok(WorkerDocument {
-            partitions: names.take(NAMES_MAX).collect(),
-            explain,
-            worker,
-        })
+        Ok(WorkerDocument::new(worker, names, explain))
+    }
+}
+
+/// What a worker that takes part has, and what it should.
+pub(crate) fn share_of(worker: &WorkerView) -> String {
+    let name = &worker.name;
+    match worker {
+        _ if worker.draining => format!("{name} is drained and gets nothing"),
+        _ if worker.share == 0.0 => format!("{name} may have nothing as it is"),
+        _ => format!(
+            "{name} has {} partitions that weigh {}; by weight its share is {}",
+            worker.owned, worker.load, worker.share
+        ),
     }
 }
 

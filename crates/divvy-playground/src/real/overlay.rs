@@ -3,8 +3,8 @@
 use super::Real;
 use super::board::{Known, Place};
 use crate::document::{InvariantsView, PartitionsView, WorkerView};
-use crate::engine::explain::NAMES_MAX;
 use crate::engine::{Refusal, WorkerDocument};
+use crate::live::share_of;
 use crate::shown::Shown;
 
 /// Places that are gone and still shown.
@@ -72,18 +72,9 @@ impl Real {
                 "{name} is cut off: it stops before its lease ends, and others get what it has"
             ),
             worker if worker.state == "starting" => format!("{name} has not joined yet"),
-            worker if worker.draining => format!("{name} is drained and gets nothing"),
-            worker if worker.share == 0.0 => format!("{name} may have nothing as it is"),
-            worker => format!(
-                "{name} has {} partitions that weigh {}; by weight its share is {}",
-                worker.owned, worker.load, worker.share
-            ),
+            worker => share_of(worker),
         };
-        Ok(WorkerDocument {
-            partitions: names.take(NAMES_MAX).collect(),
-            explain,
-            worker,
-        })
+        Ok(WorkerDocument::new(worker, names, explain))
     }
 }
 
