@@ -20,6 +20,7 @@ use crate::document::{Delta, Point, Snapshot, Violation};
 use crate::gauge::Gauge;
 use crate::scenario::{Outcome, Run, Scenario, Step};
 use crate::setup::Setup;
+use crate::shown::{GONE_SHOWN_MAX, POINTS_MAX, VIOLATIONS_MAX};
 use crate::timeline::Timeline;
 use neighbour::Neighbour;
 
@@ -29,14 +30,8 @@ pub use explain::{Gain, MoveDocument, PartitionDocument, WhatIf, WorkerDocument}
 /// How often everything is looked at, by the world's clock: what is measured is
 /// measured so finely, however fast time passes.
 pub(crate) const SLICE: Duration = Duration::from_millis(20);
-/// Points of the charts that are kept.
-const POINTS_MAX: usize = 600;
 /// How often one is made at first, in milliseconds.
 const POINT_EVERY_MS: u64 = 100;
-/// Violations that are kept: the first says what went wrong.
-const VIOLATIONS_MAX: usize = 16;
-/// Workers that are gone and still shown.
-const GONE_SHOWN_MAX: usize = 64;
 
 /// Why something is not done.
 #[derive(Debug, Clone, PartialEq, Eq)]

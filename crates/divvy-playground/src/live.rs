@@ -19,7 +19,7 @@ use crate::audience::Audience;
 use crate::document::{ChoicesView, Point, Snapshot};
 use crate::engine::{Answer, News, PartitionDocument, Refusal, WhatIf, WorkerDocument};
 use crate::scenario::Scenario;
-use crate::shown::{Origin, Shown};
+use crate::shown::{Origin, POINTS_MAX, Shown};
 use crate::stage::{Desired, Ranking, Stage};
 use crate::timeline::{Timeline, Told};
 pub(crate) use account::share_of;
@@ -27,8 +27,6 @@ use log::Log;
 use roster::Roster;
 pub(crate) use watch::{Watch, Window};
 
-/// Points of the charts that are kept.
-const POINTS_MAX: usize = 600;
 /// How often one is made, in milliseconds.
 const POINT_EVERY_MS: u64 = 500;
 /// Why nothing is done.

@@ -30,11 +30,9 @@ use crate::engine::{Answer, News, PartitionDocument, Refusal, WhatIf, WorkerDocu
 use crate::live::Live;
 use crate::scenario::Scenario;
 use crate::setup::{presets, strategies};
+use crate::shown::VIOLATIONS_MAX;
 use crate::stage::{Desired, Ranking, Stage};
 use crate::timeline::{Timeline, Told};
-
-/// Violations that are kept: the first says what went wrong.
-const VIOLATIONS_MAX: usize = 16;
 
 /// What is shown of a cluster on a real store.
 #[derive(Debug)]

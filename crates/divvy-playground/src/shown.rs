@@ -7,6 +7,13 @@ use crate::document::{
     SettingsView, Snapshot, StoreDocument, Summary, WorkerView,
 };
 
+/// Workers that are gone and still shown.
+pub(crate) const GONE_SHOWN_MAX: usize = 64;
+/// Points of the charts that are kept.
+pub(crate) const POINTS_MAX: usize = 600;
+/// Violations that are kept: the first says what went wrong.
+pub(crate) const VIOLATIONS_MAX: usize = 16;
+
 /// All that is shown at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shown {

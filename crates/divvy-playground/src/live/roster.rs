@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use divvy::observer::{Snapshot, WorkerLife, WorkerStatus};
 
-/// Workers that are gone and still shown.
-const GONE_SHOWN_MAX: usize = 64;
+use crate::shown::GONE_SHOWN_MAX;
 
 /// A worker that was seen, if only in the log of moves.
 #[derive(Debug, Clone)]

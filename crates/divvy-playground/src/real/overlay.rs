@@ -5,10 +5,7 @@ use super::board::{Known, Place};
 use crate::document::{InvariantsView, PartitionsView, WorkerView};
 use crate::engine::{Refusal, WorkerDocument};
 use crate::live::share_of;
-use crate::shown::Shown;
-
-/// Places that are gone and still shown.
-const GONE_SHOWN_MAX: usize = 64;
+use crate::shown::{GONE_SHOWN_MAX, Shown};
 
 impl Real {
     /// All that is shown now.
