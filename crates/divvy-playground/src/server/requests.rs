@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, PathRejection};
-use axum::extract::{Path, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequest, Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -17,32 +17,14 @@ use crate::fields::{Fields, required};
 use crate::playground::Playground;
 use crate::scenario::{Scenario, builtin};
 
-type Body = Result<Bytes, BytesRejection>;
-
-pub(super) async fn act(
-    State(playground): State<Playground>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    let value = match json_of(&headers, body) {
-        Ok(value) => value,
-        Err(refusal) => return *refusal,
-    };
+pub(super) async fn act(State(playground): State<Playground>, Body(value): Body) -> Response {
     match playground.request(value).await {
         Ok(answer) => Json(answer).into_response(),
         Err(why) => refused(&why),
     }
 }
 
-pub(super) async fn upload(
-    State(playground): State<Playground>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    let value = match json_of(&headers, body) {
-        Ok(value) => value,
-        Err(refusal) => return *refusal,
-    };
+pub(super) async fn upload(State(playground): State<Playground>, Body(value): Body) -> Response {
     // Where nothing can be started, nothing has to be read.
     if let Err(why) = ask(playground.clone(), |stage| stage.takes_scenarios()).await {
         return refused(&why);
@@ -63,13 +45,8 @@ fn uploaded(value: Value) -> Result<Scenario, Invalid> {
 pub(super) async fn start(
     State(playground): State<Playground>,
     name: Result<Path<String>, PathRejection>,
-    headers: HeaderMap,
-    body: Body,
+    Body(value): Body,
 ) -> Response {
-    let value = match json_of(&headers, body) {
-        Ok(value) => value,
-        Err(refusal) => return *refusal,
-    };
     if let Err(invalid) = Fields::of("body", value).and_then(Fields::finish) {
         return refused(&invalid.into());
     }
@@ -95,25 +72,38 @@ async fn begin(playground: Playground, scenario: Scenario) -> Response {
 
 /// The body of a request, which must be JSON and say so: a form of another
 /// site's page cannot.
-fn json_of(headers: &HeaderMap, body: Body) -> Result<Value, Box<Response>> {
+pub(super) struct Body(Value);
+
+impl<S: Send + Sync> FromRequest<S> for Body {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let is_json = says_json(request.headers());
+        let body = Bytes::from_request(request, state).await;
+        if !is_json {
+            let why = "the content type must be application/json";
+            return Err(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+        }
+        let bytes = body.map_err(|rejection| {
+            let status = rejection.status();
+            let why = match status == StatusCode::PAYLOAD_TOO_LARGE {
+                true => "the body is too large",
+                false => "the body cannot be read",
+            };
+            refusal(status, why)
+        })?;
+        let value = serde_json::from_slice(&bytes).map_err(|error| {
+            let invalid = Invalid::new("body", error, "must be JSON");
+            refused(&invalid.into())
+        })?;
+        Ok(Self(value))
+    }
+}
+
+fn says_json(headers: &HeaderMap) -> bool {
     let kind = headers
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());
     let kind = kind.map(|kind| kind.split(';').next().unwrap_or("").trim());
-    if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json")) {
-        let why = "the content type must be application/json";
-        return Err(Box::new(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, why)));
-    }
-    let bytes = body.map_err(|rejection| {
-        let status = rejection.status();
-        let why = match status == StatusCode::PAYLOAD_TOO_LARGE {
-            true => "the body is too large",
-            false => "the body cannot be read",
-        };
-        Box::new(refusal(status, why))
-    })?;
-    serde_json::from_slice(&bytes).map_err(|error| {
-        let invalid = Invalid::new("body", error, "must be JSON");
-        Box::new(refused(&invalid.into()))
-    })
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"))
 }
