@@ -20,6 +20,7 @@ mod natural;
 mod plot;
 mod preview;
 mod refusal;
+mod runtime;
 mod shortfall;
 mod signals;
 mod spinner;

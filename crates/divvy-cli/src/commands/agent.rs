@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use divvy::controller::{
     Controller, ControllerBuilder, ControllerError, ControllerEvent, ControllerEventKind as Told,
     ControllerSettings, ControllerView,
@@ -36,6 +36,7 @@ use crate::config::Layered;
 use crate::exec::{self, CommandLine};
 use crate::failure::Failure;
 use crate::http::Listening;
+use crate::runtime;
 use crate::signals::{Heard, Signals};
 use crate::voice::{self, say};
 use crate::webhook::Deadlines;
@@ -71,12 +72,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
         store_among(args.store.as_ref(), STORES)?,
         args.reach.settings()?,
     );
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("no threads")
-        .map_err(Failure::Failed)?;
+    let runtime = runtime::with_threads(2).map_err(Failure::Failed)?;
     let listening = Listening::open(&args.http, &runtime)?;
     let worker = settings.worker.clone();
     let worker = worker.unwrap_or_else(divvy::controller::default_worker_name);

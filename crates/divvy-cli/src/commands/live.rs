@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use divvy::Control;
 use divvy::observer::{Mode, Observer, Snapshot};
 use divvy::store::{StoreError, StoreErrorKind};
@@ -11,15 +11,12 @@ use crate::args::ClusterArgs;
 use crate::commands::worker::store_of;
 use crate::config::nearest;
 use crate::failure::Failure;
+use crate::runtime;
 use crate::spinner::Spinner;
 
 /// Runs something on the network.
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no runtime")
-        .map_err(Failure::Failed)?;
+    let runtime = runtime::here().map_err(Failure::Failed)?;
     runtime.block_on(work)
 }
 

@@ -16,7 +16,6 @@ use divvy_playground::{
 use divvy_sim::{Defect, Trial};
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{live, write_json};
@@ -25,6 +24,7 @@ use crate::commands::worker::store_of;
 use crate::config::read_limited;
 use crate::failure::{Failure, plain};
 use crate::http::read_token;
+use crate::runtime;
 use crate::table::{Align, Table, Tone};
 use crate::terminal::Terminal;
 
@@ -175,11 +175,7 @@ fn serve(
             return Err(Failure::usage("listen", args.listen, rule));
         }
     };
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    let runtime = runtime.map_err(|error| Failure::Failed(error.into()))?;
+    let runtime = runtime::with_threads(2).map_err(Failure::Failed)?;
     runtime.block_on(async {
         let listener = TcpListener::bind(args.listen).await.map_err(|error| {
             let hint = match error.kind() {

@@ -41,6 +41,7 @@ use crate::exec;
 use crate::failure::Failure;
 use crate::http::Listening;
 use crate::input;
+use crate::runtime;
 use crate::signals::{Heard, Signals};
 use crate::voice::{self, say};
 use crate::webhook::Deadlines;
@@ -64,12 +65,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
             .context("cannot end with the parent")
             .map_err(Failure::Failed)?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("no threads")
-        .map_err(Failure::Failed)?;
+    let runtime = runtime::with_threads(2).map_err(Failure::Failed)?;
     let (lines, printing) = mpsc::channel(LINES_MAX);
     let (events, happening) = mpsc::channel(LINES_MAX);
     let deadlines = args.deadlines;

@@ -4,14 +4,12 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use divvy::lease::Group;
-use divvy::store::{
-    GroupDocument, LeaseName, Leases, StoreError, StoreErrorKind, StoreKind, StoreSettings,
-    open_leases,
-};
+use divvy::store::{GroupDocument, LeaseName, Leases, StoreKind, StoreSettings, open_leases};
 use serde::Serialize;
 
+use super::live::{block_on, refused};
 use crate::args::{WorkloadCommand, WorkloadStore};
 use crate::commands::worker::store_of;
 use crate::commands::write_json;
@@ -25,12 +23,7 @@ const GROWN_MAX: u32 = 1000;
 const GROWTH_MAX: u32 = 10;
 
 pub(crate) fn run(command: &WorkloadCommand, out: &mut dyn Write) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no runtime")
-        .map_err(Failure::Failed)?;
-    runtime.block_on(async {
+    block_on(async {
         match command {
             WorkloadCommand::List { json, at } => {
                 let documents = open(at, false).await?.groups().await.map_err(refused)?;
@@ -99,13 +92,6 @@ async fn open(at: &WorkloadStore, create: bool) -> Result<Arc<dyn Leases>, Failu
         ..at.reach.settings()?
     };
     open_leases(&url, &settings).await.map_err(refused)
-}
-
-fn refused(error: StoreError) -> Failure {
-    match error.kind() {
-        StoreErrorKind::Invalid => Failure::Usage(error.to_string()),
-        _ => Failure::Failed(anyhow!("{error}")),
-    }
 }
 
 /// A workload as it is shown.

@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::ourselves::ourselves;
 use crate::failure::{Failure, plain};
+use crate::runtime;
 use crate::voice::say;
 
 /// What the process beside says when no signal but the last ends it.
@@ -146,11 +147,7 @@ impl Known {
 /// Is the process beside: listens until nobody speaks any more.
 pub(crate) fn sweep() -> Result<(), Failure> {
     // A service manager asks all processes to end at once; this one is the last.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no runtime")
-        .map_err(Failure::Failed)?;
+    let runtime = runtime::here().map_err(Failure::Failed)?;
     let _entered = runtime.enter();
     for kind in [
         SignalKind::terminate(),

@@ -35,6 +35,7 @@ use crate::args::{MessagesArgs, RetentionName};
 use crate::commands::worker::store_of;
 use crate::commands::write_json;
 use crate::failure::Failure;
+use crate::runtime;
 use crate::spinner::Spinner;
 
 /// What the stream of messages that workers handle is called.
@@ -56,12 +57,7 @@ pub(crate) fn run(args: &MessagesArgs, out: &mut dyn Write) -> Result<(), Failur
         reach.cluster = format!("divvy-bench-{:08x}", fastrand::u32(..));
     }
     let place = Place::new(url, reach, args);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("no threads")
-        .map_err(Failure::Failed)?;
+    let runtime = runtime::with_threads(2).map_err(Failure::Failed)?;
     if let Some(part) = part {
         let signal = Some(rustix::process::Signal::KILL);
         rustix::process::set_parent_process_death_signal(signal)

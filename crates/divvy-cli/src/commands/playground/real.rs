@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use divvy_playground::{Crew, Ground, Playground, Setup, be_member};
 
 use crate::args::{MemberArgs, PlaygroundArgs, STORE_VARIABLE};
@@ -11,6 +11,7 @@ use crate::commands::live;
 use crate::commands::worker::store_of;
 use crate::exec::{end_with, ourselves};
 use crate::failure::Failure;
+use crate::runtime;
 
 /// Time between two looks at the cluster.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -55,12 +56,7 @@ pub(crate) fn play(args: &MemberArgs) -> Result<(), Failure> {
     end_with(args.parent)?;
     let url = store_of(None)?;
     let settings = args.reach.settings()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("no threads")
-        .map_err(Failure::Failed)?;
+    let runtime = runtime::with_threads(2).map_err(Failure::Failed)?;
     let played = runtime.block_on(be_member(url, settings));
     // Whoever still reads what it hears does not keep it.
     runtime.shutdown_background();

@@ -9,6 +9,8 @@ use divvy::store::{KeyValue, Prefix, StoreSettings, StoreUrl, erase_key_value, o
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::runtime;
+
 pub(super) struct Ground<'a> {
     runtime: Runtime,
     store: &'a StoreUrl,
@@ -18,11 +20,7 @@ pub(super) struct Ground<'a> {
 impl<'a> Ground<'a> {
     pub(super) fn new(store: &'a StoreUrl) -> anyhow::Result<Self> {
         // A thread of its own answers the server while workers are waited for.
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .context("no threads")?;
+        let runtime = runtime::with_threads(1)?;
         let interrupted = Arc::new(AtomicBool::new(false));
         for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
             let entered = runtime.enter();
