@@ -9,7 +9,7 @@ mod output;
 mod sweeper;
 mod tally;
 
-pub(crate) use self::child::{Running, become_command, end_with};
+pub(crate) use self::child::{Running, become_command, end_with, end_with_parent};
 pub(crate) use self::command_line::CommandLine;
 pub(crate) use self::ourselves::ourselves;
 pub(crate) use self::output::print;

@@ -17,7 +17,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use divvy::manager::{
     EventKind, Manager, ManagerBuilder, ManagerError, ManagerEvent, MetricLabels, Settings,
     Shutdown, StoreChoice, View,
@@ -60,10 +60,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
     voice::begin();
     let args = &layered.args;
     if args.die_with_parent {
-        let signal = Some(rustix::process::Signal::KILL);
-        rustix::process::set_parent_process_death_signal(signal)
-            .context("cannot end with the parent")
-            .map_err(Failure::Failed)?;
+        exec::end_with_parent()?;
     }
     let runtime = runtime::with_threads(2).map_err(Failure::Failed)?;
     let (lines, printing) = mpsc::channel(LINES_MAX);

@@ -280,12 +280,15 @@ pub(crate) fn become_command(args: &ChildArgs) -> Result<(), Failure> {
 }
 
 /// Sees to it that this process ends with the one that started it.
+pub(crate) fn end_with_parent() -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .context("cannot end with the parent")
+        .map_err(Failure::Failed)
+}
+
+/// The same where that one is known, and may have ended already.
 pub(crate) fn end_with(parent: u32) -> Result<(), Failure> {
-    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
-        return Err(Failure::Failed(anyhow!(
-            "cannot end with the parent: {error}"
-        )));
-    }
+    end_with_parent()?;
     let found = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
     match found == Some(parent) {
         true => Ok(()),

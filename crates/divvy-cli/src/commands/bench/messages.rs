@@ -34,6 +34,7 @@ use super::failover::Spread;
 use crate::args::{MessagesArgs, RetentionName};
 use crate::commands::worker::store_of;
 use crate::commands::write_json;
+use crate::exec::end_with_parent;
 use crate::failure::Failure;
 use crate::runtime;
 use crate::spinner::Spinner;
@@ -59,10 +60,7 @@ pub(crate) fn run(args: &MessagesArgs, out: &mut dyn Write) -> Result<(), Failur
     let place = Place::new(url, reach, args);
     let runtime = runtime::with_threads(2).map_err(Failure::Failed)?;
     if let Some(part) = part {
-        let signal = Some(rustix::process::Signal::KILL);
-        rustix::process::set_parent_process_death_signal(signal)
-            .context("cannot end with the parent")
-            .map_err(Failure::Failed)?;
+        end_with_parent()?;
         return runtime.block_on(part.play(place)).map_err(Failure::Failed);
     }
     let spinner = Spinner::start("measuring");
