@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use divvy::{Invalid, KeyScheme};
+use divvy::KeyScheme;
 
 mod agent;
 mod bench;
@@ -37,6 +37,7 @@ pub(crate) use shell::{CompletionsArgs, ManArgs, Shell, WordsArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
 pub(crate) use store::STORE_VARIABLE;
 pub(crate) use webhook::{WEBHOOK_VARIABLE, WebhookArgs};
+use whole::at_least_one;
 pub(crate) use worker::{OnStop, Preset, WorkerArgs};
 pub(crate) use workload::{WorkloadCommand, WorkloadStore};
 
@@ -257,7 +258,7 @@ pub(crate) struct ChangeArgs {
     #[arg(
         long,
         value_name = "LOAD",
-        value_parser = load,
+        value_parser = at_least_one::<u64>("load"),
         allow_negative_numbers = true,
         conflicts_with_all = ["to", "add"],
         display_order = 8
@@ -273,22 +274,12 @@ pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
     /// Show only the first N workers of the ranking, and the owner [default: 10, with --json all]
-    #[arg(long, value_name = "N", value_parser = top, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<usize>("top"), allow_negative_numbers = true)]
     pub(crate) top: Option<usize>,
     /// Print JSON: {"partition", "owner", "method", "ranking": [{"rank", "worker", ...}]}, and with
     /// --previous "today"
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-fn load(text: &str) -> Result<u64, Invalid> {
-    let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| Invalid::new("load", text, "must be a whole number of at least 1"))
-}
-
-fn top(text: &str) -> Result<usize, Invalid> {
-    let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| Invalid::new("top", text, "must be a whole number of at least 1"))
 }
 
 #[cfg(test)]

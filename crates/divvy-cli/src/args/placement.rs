@@ -7,6 +7,7 @@ use divvy::{
 };
 
 use super::named;
+use super::whole::whole;
 
 /// The narrowest band that the library keeps: its smallest overload threshold
 /// less 1, which in binary is not the number that people write.
@@ -69,7 +70,7 @@ pub(crate) struct OptionArgs {
     #[arg(long, value_name = "N", value_parser = virtual_nodes, allow_negative_numbers = true, help_heading = HEADING)]
     pub(crate) virtual_nodes: Option<u32>,
     /// Seed of the placement: another gives an independent one; of all but round-robin [default: 0]
-    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true, help_heading = HEADING)]
+    #[arg(long, value_name = "N", value_parser = whole("seed", 0..=u64::MAX), allow_negative_numbers = true, help_heading = HEADING)]
     pub(crate) seed: Option<u64>,
     /// How scores come about; of rendezvous [default: native]
     #[arg(long, value_name = "SCHEME", value_parser = named::scheme(), help_heading = HEADING)]
@@ -103,12 +104,6 @@ fn default_weight(text: &str) -> Result<i64, Invalid> {
     let rule = || format!("must be a whole number in 1..={}", i64::MAX);
     let number = text.parse().ok().filter(|&number: &i64| number >= 0);
     number.ok_or_else(|| Invalid::new("default weight", text, rule()))
-}
-
-fn seed(text: &str) -> Result<u64, Invalid> {
-    let rule = || format!("must be a whole number in 0..={}", u64::MAX);
-    let number = text.parse().ok();
-    number.ok_or_else(|| Invalid::new("seed", text, rule()))
 }
 
 /// What fits the type; the library corrects what is out of bounds and warns.

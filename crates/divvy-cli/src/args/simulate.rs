@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use divvy::Invalid;
 
-use super::whole::whole;
+use super::whole::{at_least_one, whole};
 
 /// Highest number of a fault.
 const FAULTS_MAX: usize = 1_000_000;
@@ -18,14 +18,14 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "MODE", default_value = "leader")]
     pub(crate) mode: Mode,
     /// Run so many seeds [default: 1000]
-    #[arg(long, value_name = "N", value_parser = count, group = "what")]
+    #[arg(long, value_name = "N", value_parser = at_least_one::<u64>("seeds"), group = "what")]
     pub(crate) seeds: Option<u64>,
     /// Run seeds until their clusters have lived so many hours together
     #[arg(long, value_name = "H", value_parser = hours, group = "what")]
     #[arg(allow_negative_numbers = true)]
     pub(crate) hours: Option<f64>,
     /// Seed of the one world to run
-    #[arg(long, value_name = "N", value_parser = seed, group = "what")]
+    #[arg(long, value_name = "N", value_parser = whole("seed", 0..=u64::MAX), group = "what")]
     pub(crate) seed: Option<u64>,
     /// Plant each known mistake and show which invariant catches it, and when
     #[arg(long, group = "what", conflicts_with_all = ["trace", "resume"])]
@@ -34,7 +34,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, group = "what", conflicts_with_all = ["trace", "resume"])]
     pub(crate) figures: bool,
     /// The first seed of --seeds and --hours [default: 0]
-    #[arg(long, value_name = "N", value_parser = from)]
+    #[arg(long, value_name = "N", value_parser = whole("from", 0..=u64::MAX))]
     pub(crate) from: Option<u64>,
     /// Print all that happens, one line each
     #[arg(long, requires = "seed", conflicts_with_all = ["json", "seeds", "hours"])]
@@ -50,7 +50,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "seed")]
     pub(crate) resume: Option<PathBuf>,
     /// Threads to run on [default: all cores]
-    #[arg(long, value_name = "N", value_parser = jobs)]
+    #[arg(long, value_name = "N", value_parser = whole("jobs", 1..=JOBS_MAX))]
     pub(crate) jobs: Option<usize>,
     /// Print JSON: {"seeds", "cluster_hours", "events", "grants", "violations", "faults", ...}
     #[arg(long)]
@@ -66,28 +66,9 @@ pub(crate) enum Mode {
     Lease,
 }
 
-fn count(text: &str) -> Result<u64, Invalid> {
-    let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| Invalid::new("seeds", text, "must be a whole number of at least 1"))
-}
-
 /// The number of a fault in a trace.
 pub(super) fn fault() -> impl Fn(&str) -> Result<usize, Invalid> + Clone + Send + Sync + 'static {
     whole("without", 0..=FAULTS_MAX)
-}
-
-fn seed(text: &str) -> Result<u64, Invalid> {
-    number("seed", text)
-}
-
-fn from(text: &str) -> Result<u64, Invalid> {
-    number("from", text)
-}
-
-fn number(field: &'static str, text: &str) -> Result<u64, Invalid> {
-    let rule = format!("must be a whole number in 0..={}", u64::MAX);
-    text.parse()
-        .map_err(|_error| Invalid::new(field, text, rule))
 }
 
 fn hours(text: &str) -> Result<f64, Invalid> {
@@ -96,10 +77,4 @@ fn hours(text: &str) -> Result<f64, Invalid> {
         .ok()
         .filter(|&h: &f64| h > 0.0 && h.is_finite());
     hours.ok_or_else(|| Invalid::new("hours", text, "must be a number above 0"))
-}
-
-fn jobs(text: &str) -> Result<usize, Invalid> {
-    let number = text.parse().ok().filter(|n| (1..=JOBS_MAX).contains(n));
-    let rule = format!("must be a whole number in 1..={JOBS_MAX}");
-    number.ok_or_else(|| Invalid::new("jobs", text, rule))
 }

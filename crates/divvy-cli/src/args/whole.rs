@@ -24,6 +24,20 @@ where
     }
 }
 
+/// Reads a whole number that is not 0, however large.
+pub(super) fn at_least_one<T>(
+    field: &'static str,
+) -> impl Fn(&str) -> Result<T, Invalid> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + From<u8> + 'static,
+{
+    move |text| {
+        let number = text.parse::<T>().ok();
+        let number = number.filter(|number| *number >= T::from(1));
+        number.ok_or_else(|| Invalid::new(field, text, "must be a whole number of at least 1"))
+    }
+}
+
 /// Reads a number; whether it is inside of bounds is the library's to say.
 pub(super) fn number(
     field: &'static str,
@@ -48,5 +62,19 @@ mod tests {
             assert_eq!(told, expected);
         }
         assert!(number("weight")("heavy").is_err());
+    }
+
+    #[test]
+    fn nothing_is_not_at_least_one() {
+        let top = at_least_one::<u64>("top");
+        assert_eq!(
+            (top("1"), top(&u64::MAX.to_string())),
+            (Ok(1), Ok(u64::MAX))
+        );
+        for wrong in ["0", "-1", "1.5", "x", "", "99999999999999999999"] {
+            let told = top(wrong).unwrap_err().to_string();
+            let expected = format!("top '{wrong}': must be a whole number of at least 1");
+            assert_eq!(told, expected);
+        }
     }
 }
