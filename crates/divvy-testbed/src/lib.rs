@@ -21,6 +21,7 @@
 //! # }
 //! ```
 
+mod alive;
 mod announce;
 mod at_once;
 mod browser;
@@ -46,6 +47,7 @@ mod switch;
 mod tab;
 mod until;
 
+pub use alive::is_alive;
 pub use announce::announce;
 pub use at_once::at_once;
 pub use browser::Browser;

@@ -8,8 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use divvy_testbed::{RedisServer, until, until_some};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use divvy_testbed::{RedisServer, is_alive, until, until_some};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// Longer than anything takes, even on a machine that does much else.
@@ -239,13 +239,6 @@ impl Line {
             arguments: arguments.to_owned(),
         }
     }
-}
-
-/// Whether there is such a process, and it is not only waited for.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    let there = Pid::from_raw(pid as i32).is_some_and(|pid| test_kill_process(pid).is_ok());
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    there && !stat.contains(") Z ") && !stat.is_empty()
 }
 
 pub(crate) fn kill(pid: u32) {

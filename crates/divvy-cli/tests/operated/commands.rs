@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use divvy_testbed::until;
+use divvy_testbed::{is_alive, until};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -35,8 +35,7 @@ fn running(directory: &Path) -> BTreeMap<String, (String, u32)> {
         };
         assert!(token.parse::<i64>().unwrap() > 0);
         let pid: u32 = pid.parse().unwrap();
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        if !stat.is_empty() && !stat.contains(") Z ") {
+        if is_alive(pid) {
             let before = running.insert(partition.to_owned(), (worker.to_owned(), pid));
             assert_eq!(before, None, "{partition} runs twice");
         }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use divvy_testbed::{until, until_some};
+use divvy_testbed::{is_alive, until, until_some};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -167,12 +167,8 @@ pub(crate) fn owned(seen: &Value, worker: usize) -> u64 {
 
 /// Waits until none of these processes is there.
 pub(crate) async fn until_gone(processes: &[u32]) {
-    let is_alive = |id: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        !stat.is_empty() && !stat.contains(") Z ")
-    };
     until(SOON, "no member is left", async || {
-        !processes.iter().any(is_alive)
+        !processes.iter().any(|id| is_alive(*id))
     })
     .await;
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use divvy_testbed::{NatsOptions, NatsServer, NatsVersion, until};
+use divvy_testbed::{NatsOptions, NatsServer, NatsVersion, is_alive, until};
 
 use crate::wire::SOON;
 
@@ -28,26 +28,17 @@ fn holder(directory: &Path) -> (Child, Vec<u32>) {
     (holder, ids)
 }
 
-/// Whether a process runs; one that is only yet to be waited for by its parent does not.
-fn runs(id: u32) -> bool {
-    let Ok(about) = fs::read_to_string(format!("/proc/{id}/stat")) else {
-        return false;
-    };
-    let (_, state) = about.rsplit_once(") ").unwrap();
-    !state.starts_with(['Z', 'X'])
-}
-
 #[tokio::test]
 async fn killed_process_leaves_no_server() {
     // Nobody is left to remove the servers' files, so they are in a directory of the test's.
     let directory = tempfile::tempdir().unwrap();
     let (mut holder, servers) = holder(directory.path());
     // The thread that started them has ended.
-    assert!(servers.iter().all(|id| runs(*id)));
+    assert!(servers.iter().all(|id| is_alive(*id)));
     holder.kill().unwrap();
     holder.wait().unwrap();
     until(SOON, "no server runs", async || {
-        !servers.iter().any(|id| runs(*id))
+        !servers.iter().any(|id| is_alive(*id))
     })
     .await;
 }
@@ -59,7 +50,7 @@ async fn ended_process_leaves_no_server() {
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 3);
     drop(holder.stdin.take());
     assert!(holder.wait().unwrap().success());
-    assert!(!servers.iter().any(|id| runs(*id)));
+    assert!(!servers.iter().any(|id| is_alive(*id)));
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
 }
 
@@ -67,10 +58,10 @@ async fn ended_process_leaves_no_server() {
 async fn dropped_server_is_gone_with_its_directory_even_if_paused() {
     let server = NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await;
     let (id, directory) = (server.pid(), server.directory().to_owned());
-    assert!(runs(id) && directory.join("log").exists());
+    assert!(is_alive(id) && directory.join("log").exists());
     server.pause();
     drop(server);
-    assert!(!runs(id) && !directory.exists());
+    assert!(!is_alive(id) && !directory.exists());
 }
 
 #[test]
