@@ -2,13 +2,11 @@
 //! down of themselves.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use divvy_testbed::{RedisServer, is_alive, until, until_some};
+use divvy_testbed::{Heard, RedisServer, is_alive, until, until_some};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -26,8 +24,8 @@ pub(crate) struct Agents {
 struct Agent {
     name: String,
     child: Child,
-    stdout: Arc<Mutex<String>>,
-    stderr: Arc<Mutex<String>>,
+    stdout: Heard,
+    stderr: Heard,
 }
 
 impl Agents {
@@ -95,8 +93,8 @@ impl Agents {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let stdout = heard(child.stdout.take().unwrap());
-        let stderr = heard(child.stderr.take().unwrap());
+        let stdout = Heard::of(child.stdout.take().unwrap());
+        let stderr = Heard::of(child.stderr.take().unwrap());
         self.agents.push(Agent {
             name,
             child,
@@ -197,12 +195,12 @@ impl Agents {
 
     /// What an agent said on stderr.
     pub(crate) fn told(&self, at: usize) -> String {
-        self.agents[at].stderr.lock().unwrap().clone()
+        self.agents[at].stderr.text()
     }
 
     /// What it printed on stdout.
     pub(crate) fn printed(&self, at: usize) -> String {
-        self.agents[at].stdout.lock().unwrap().clone()
+        self.agents[at].stdout.text()
     }
 }
 
@@ -244,19 +242,4 @@ impl Line {
 pub(crate) fn kill(pid: u32) {
     let pid = Pid::from_raw(pid as i32).unwrap();
     kill_process(pid, Signal::KILL).expect("a command of ours runs");
-}
-
-fn heard(stream: impl Read + Send + 'static) -> Arc<Mutex<String>> {
-    let text = Arc::new(Mutex::new(String::new()));
-    let hearing = Arc::clone(&text);
-    std::thread::spawn(move || {
-        let mut reader = BufReader::new(stream);
-        let mut line = Vec::new();
-        while matches!(reader.read_until(b'\n', &mut line), Ok(1..)) {
-            let words = String::from_utf8_lossy(&line);
-            hearing.lock().unwrap().push_str(&words);
-            line.clear();
-        }
-    });
-    text
 }

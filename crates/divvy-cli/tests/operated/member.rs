@@ -1,13 +1,11 @@
 //! A process of divvy, with what it says.
 
-use std::io::{BufRead as _, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use divvy_testbed::{until, until_some};
+use divvy_testbed::{Heard, until, until_some};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -18,8 +16,8 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 pub(crate) struct Member {
     child: Child,
-    stdout: Arc<Mutex<String>>,
-    stderr: Arc<Mutex<String>>,
+    stdout: Heard,
+    stderr: Heard,
 }
 
 impl Member {
@@ -52,8 +50,8 @@ impl Member {
     pub(crate) fn writing_to(command: &mut Command, stdout: Stdio, stderr: Stdio) -> Self {
         let spawned = command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let mut child = spawned.spawn().unwrap();
-        let stdout = child.stdout.take().map(heard).unwrap_or_default();
-        let stderr = child.stderr.take().map(heard).unwrap_or_default();
+        let stdout = child.stdout.take().map(Heard::of).unwrap_or_default();
+        let stderr = child.stderr.take().map(Heard::of).unwrap_or_default();
         Self {
             child,
             stdout,
@@ -63,12 +61,12 @@ impl Member {
 
     /// What it said on stderr.
     pub(crate) fn told(&self) -> String {
-        self.stderr.lock().unwrap().clone()
+        self.stderr.text()
     }
 
     /// The lines of JSON that it printed.
     pub(crate) fn lines(&self) -> Vec<Value> {
-        let text = self.stdout.lock().unwrap();
+        let text = self.stdout.text();
         text.lines()
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect()
@@ -77,7 +75,7 @@ impl Member {
     /// Waits until it has said this, wherever.
     pub(crate) async fn tells(&self, words: &str) {
         let said = async || {
-            let printed = self.stdout.lock().unwrap().contains(words);
+            let printed = self.stdout.text().contains(words);
             printed || self.told().contains(words)
         };
         until(SOON, words, said).await;
@@ -133,19 +131,4 @@ impl Drop for Member {
         let _gone = self.child.kill();
         let _gone = self.child.wait();
     }
-}
-
-fn heard(stream: impl Read + Send + 'static) -> Arc<Mutex<String>> {
-    let text = Arc::new(Mutex::new(String::new()));
-    let hearing = Arc::clone(&text);
-    std::thread::spawn(move || {
-        let mut reader = BufReader::new(stream);
-        let mut line = Vec::new();
-        while matches!(reader.read_until(b'\n', &mut line), Ok(1..)) {
-            let words = String::from_utf8_lossy(&line);
-            hearing.lock().unwrap().push_str(&words);
-            line.clear();
-        }
-    });
-    text
 }
