@@ -1,4 +1,4 @@
-//! Real servers, broken networks and a real browser for tests.
+//! Real servers, broken networks, a real browser, and processes of divvy, for tests.
 //!
 //! A test starts the servers it needs, each on a port of its own, bound to the loopback address and
 //! with a temporary directory, and may pause, kill and restart them. None outlives the value that
@@ -34,6 +34,7 @@ mod nats_cluster;
 mod nats_operator;
 mod nats_options;
 mod nkey;
+mod playground_process;
 mod port;
 mod postgres;
 mod probe;
@@ -59,6 +60,7 @@ pub use nats_cluster::NatsCluster;
 pub use nats_operator::NatsOperator;
 pub use nats_options::NatsOptions;
 pub use nkey::Nkey;
+pub use playground_process::PlaygroundProcess;
 pub use postgres::PostgresServer;
 pub use program::{NatsVersion, RedisFlavour};
 pub use proxy::Proxy;

@@ -1,10 +1,9 @@
 //! `divvy playground`: scenarios without a page, and the page until a signal.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::net::TcpListener;
 
-use rustix::process::{Pid, Signal, kill_process};
+use divvy_testbed::PlaygroundProcess;
+use rustix::process::Signal;
 
 use crate::scratch::{Scratch, divvy};
 
@@ -118,57 +117,17 @@ fn what_cannot_be_is_refused_before_anything_is_opened() {
     run.refused(2, "bad.yaml: title 'nothing': must be given");
 }
 
-/// A playground that runs, until it is dropped.
-struct Opened {
-    child: Child,
-    address: String,
-}
-
-impl Opened {
-    fn new(scratch: &Scratch, args: &[&str]) -> Self {
-        let mut command = scratch.command();
-        command.args(["playground", "--listen", "127.0.0.1:0"]);
-        let child = command.args(args).stdout(Stdio::piped()).spawn();
-        let mut child = child.expect("it starts");
-        let stdout = child.stdout.take().expect("it is piped");
-        let mut line = String::new();
-        let read = BufReader::new(stdout).read_line(&mut line);
-        read.expect("it says where it is");
-        let address = line.split("http://").nth(1).expect("an address");
-        let address = address.split('/').next().expect("an address").to_owned();
-        Self { child, address }
-    }
-
-    fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).expect("it listens");
-        let host = &self.address;
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        answer
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn the_page_is_there_at_once_and_signals_end_it_cleanly() {
     for signal in [Signal::INT, Signal::TERM] {
         let scratch = Scratch::new();
-        let mut opened = Opened::new(&scratch, &["--workers", "3", "--mode", "lease"]);
-        assert!(opened.get("/").starts_with("HTTP/1.1 200"));
-        let snapshot = opened.get("/api/v1/snapshot");
-        assert!(snapshot.contains("\"mode\":\"lease\""), "{snapshot}");
-        let pid = i32::try_from(opened.child.id()).expect("a process id");
-        let pid = Pid::from_raw(pid).expect("a process id");
-        kill_process(pid, signal).expect("it is there");
-        let status = opened.child.wait().expect("it ends");
+        let mut command = scratch.command();
+        command.args(["playground", "--workers", "3", "--mode", "lease"]);
+        let mut playground = PlaygroundProcess::start(&mut command);
+        assert_eq!(playground.ask("GET", "/", "").0, 200);
+        assert_eq!(playground.snapshot()["mode"], "lease");
+        playground.signal(signal);
+        let status = playground.child().wait().expect("it ends");
         assert_eq!(status.code(), Some(0), "{signal:?}");
     }
 }

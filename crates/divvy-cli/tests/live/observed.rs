@@ -1,72 +1,39 @@
 //! `divvy playground --observe`: a live cluster on the page, which cannot be
 //! changed from there.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::ops::Deref;
 
-use divvy_testbed::until_some;
+use divvy_testbed::{PlaygroundProcess, until_some};
 use serde_json::Value;
 
 use crate::fleet::{Fleet, Kind, SOON, on};
 
-/// Longest that an answer of the page takes.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 /// A page that looks at a fleet, until it is dropped.
 struct Page {
-    child: Child,
-    address: String,
+    process: PlaygroundProcess,
 }
 
 impl Page {
     fn open(fleet: &Fleet) -> Self {
         let mut command = fleet.divvy();
         command.args(["playground", "--observe", "--interval", "100ms"]);
-        command.args(["--listen", "127.0.0.1:0"]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        let stdout = child.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut line).unwrap();
-        let address = line.split("http://").nth(1).expect("it says where it is");
-        let address = address.split('/').next().unwrap().to_owned();
-        Self { child, address }
-    }
-
-    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let (host, length) = (&self.address, body.len());
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
-             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        let body = answer.split_once("\r\n\r\n").map_or("", |parts| parts.1);
-        (status, serde_json::from_str(body).unwrap_or_default())
-    }
-
-    fn get(&self, path: &str) -> Value {
-        let (status, answer) = self.ask("GET", path, "");
-        assert_eq!(status, 200, "{path}: {answer}");
-        answer
+        Self {
+            process: PlaygroundProcess::start(&mut command),
+        }
     }
 
     /// The first snapshot for which it holds.
     async fn until(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        let snapshot = async || Some(self.get("/api/v1/snapshot")).filter(&holds);
+        let snapshot = async || Some(self.snapshot()).filter(&holds);
         until_some(SOON, what, snapshot).await
     }
 }
 
-impl Drop for Page {
-    fn drop(&mut self) {
-        let _ended = self.child.kill();
-        let _waited = self.child.wait();
+impl Deref for Page {
+    type Target = PlaygroundProcess;
+
+    fn deref(&self) -> &PlaygroundProcess {
+        &self.process
     }
 }
 

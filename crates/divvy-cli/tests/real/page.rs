@@ -1,25 +1,21 @@
 //! A playground on a real store, as a process, and what it answers.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::ops::Deref;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use divvy_testbed::{is_alive, until, until_some};
-use rustix::process::{Pid, Signal, kill_process};
+use divvy_testbed::{PlaygroundProcess, is_alive, until, until_some};
 use serde_json::{Value, json};
 
 use crate::ground::Ground;
 
 /// Longer than anything takes, even on a machine that does much else.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
-/// Longest that an answer of the page takes.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// It is killed when it is dropped, and its members with it.
 pub(crate) struct Page {
-    child: Child,
-    address: String,
+    process: PlaygroundProcess,
 }
 
 impl Page {
@@ -31,36 +27,9 @@ impl Page {
     }
 
     pub(crate) fn start(mut command: Command) -> Self {
-        command.args(["--listen", "127.0.0.1:0"]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        let stdout = child.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut line).unwrap();
-        let address = line.split("http://").nth(1).expect("it says where it is");
-        let address = address.split('/').next().unwrap().to_owned();
-        Self { child, address }
-    }
-
-    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let (host, length) = (&self.address, body.len());
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
-             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        let body = answer.split_once("\r\n\r\n").map_or("", |parts| parts.1);
-        (status, serde_json::from_str(body).unwrap_or_default())
-    }
-
-    pub(crate) fn get(&self, path: &str) -> Value {
-        let (status, answer) = self.ask("GET", path, "");
-        assert_eq!(status, 200, "{path}: {answer}");
-        answer
+        Self {
+            process: PlaygroundProcess::start(&mut command),
+        }
     }
 
     pub(crate) fn post(&self, path: &str, body: Value) -> (u16, Value) {
@@ -83,10 +52,6 @@ impl Page {
         self.act(json!({ "action": action, "worker": worker }));
     }
 
-    pub(crate) fn snapshot(&self) -> Value {
-        self.get("/api/v1/snapshot")
-    }
-
     /// The first snapshot for which it holds. One is asked for when something
     /// has changed: members on a machine with few cores need them, too.
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
@@ -102,9 +67,7 @@ impl Page {
 
     /// Waits for the next news, of which there are ten a second at most.
     fn follow(&self) {
-        let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let host = &self.address;
+        let (stream, host) = (self.connect(), self.address());
         let request = format!("GET /api/v1/events HTTP/1.1\r\nHost: {host}\r\n\r\n");
         (&stream).write_all(request.as_bytes()).unwrap();
         let mut lines = BufReader::new(stream).lines();
@@ -125,7 +88,7 @@ impl Page {
 
     /// The processes of its members.
     pub(crate) fn members(&self) -> Vec<u32> {
-        let parent = format!("PPid:\t{}\n", self.child.id());
+        let parent = format!("PPid:\t{}\n", self.id());
         let all = std::fs::read_dir("/proc").unwrap().flatten();
         let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
         let is_ours = |id: &u32| {
@@ -135,20 +98,18 @@ impl Page {
         all.filter_map(number).filter(is_ours).collect()
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
     pub(crate) async fn ended(&mut self) -> ExitStatus {
-        let ended = async || self.child.try_wait().unwrap();
+        let child = self.process.child();
+        let ended = async || child.try_wait().unwrap();
         until_some(SOON, "it has ended", ended).await
     }
 }
 
-impl Drop for Page {
-    fn drop(&mut self) {
-        let _ended = self.child.kill();
-        let _waited = self.child.wait();
+impl Deref for Page {
+    type Target = PlaygroundProcess;
+
+    fn deref(&self) -> &PlaygroundProcess {
+        &self.process
     }
 }
 
