@@ -5,9 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use divvy::store::{Key, Outcome, StoreSettings, open_key_value};
-use divvy_testbed::{
-    NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer, at_once, until,
-};
+pub(crate) use divvy_testbed::ClusterKind as Kind;
+use divvy_testbed::{StoreServer, at_once, until};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -35,30 +34,6 @@ strategy:
   name: balanced
 ";
 
-/// A store, and how members of the cluster coordinate through it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    LeasesInFile,
-    LeasesInRedis,
-    LedByFile,
-    LedByRedis,
-    LedByNats,
-}
-
-impl Kind {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::LeasesInFile,
-        Self::LeasesInRedis,
-        Self::LedByFile,
-        Self::LedByRedis,
-        Self::LedByNats,
-    ];
-
-    pub(crate) const fn is_led(self) -> bool {
-        matches!(self, Self::LedByFile | Self::LedByRedis | Self::LedByNats)
-    }
-}
-
 /// Runs a test on these stores, on all at once.
 pub(crate) fn on(kinds: &[Kind], scenario: impl AsyncFn(Fleet) + Copy + Send + 'static) {
     at_once(kinds, async move |kind| {
@@ -66,19 +41,12 @@ pub(crate) fn on(kinds: &[Kind], scenario: impl AsyncFn(Fleet) + Copy + Send + '
     });
 }
 
-/// Its servers end with it.
-enum Server {
-    File,
-    Redis(RedisServer),
-    Nats(NatsServer),
-}
-
 pub(crate) struct Fleet {
     pub(crate) kind: Kind,
     address: String,
     children: Vec<Child>,
     directory: TempDir,
-    server: Server,
+    server: StoreServer,
 }
 
 /// What a command printed.
@@ -92,23 +60,12 @@ pub(crate) struct Said {
 impl Fleet {
     async fn new(kind: Kind) -> Self {
         let directory = TempDir::new().unwrap();
-        let (address, server) = match kind {
-            Kind::LeasesInFile | Kind::LedByFile => ("file:./agents.db".to_owned(), Server::File),
-            Kind::LeasesInRedis | Kind::LedByRedis => {
-                let server = RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await;
-                (server.url(), Server::Redis(server))
-            }
-            Kind::LedByNats => {
-                let options = NatsOptions::new();
-                let server = NatsServer::start(NatsVersion::Newest, options).await;
-                (server.url(), Server::Nats(server))
-            }
-        };
+        let server = StoreServer::start(kind).await;
         std::fs::write(directory.path().join("agent.yaml"), AGENT_CONFIG).unwrap();
         std::fs::write(directory.path().join("worker.yaml"), WORKER_CONFIG).unwrap();
         Self {
             kind,
-            address,
+            address: server.address(Path::new("./agents.db")),
             children: Vec::new(),
             directory,
             server,
@@ -192,20 +149,12 @@ impl Fleet {
 
     /// Its server ends, as a crash ends it.
     pub(crate) fn server_ends(&mut self) {
-        match &mut self.server {
-            Server::File => panic!("a file has no server"),
-            Server::Redis(server) => server.kill(),
-            Server::Nats(server) => server.kill(),
-        }
+        self.server.server().kill();
     }
 
     /// Its server is there again.
     pub(crate) async fn server_starts_again(&mut self) {
-        match &mut self.server {
-            Server::File => panic!("a file has no server"),
-            Server::Redis(server) => server.start_again().await,
-            Server::Nats(server) => server.start_again().await,
-        }
+        self.server.server().start_again().await;
     }
 
     pub(crate) fn divvy(&self) -> Command {

@@ -24,11 +24,7 @@ fn status_shows_all_split_and_none_twice_and_who_is_gone() {
             assert!(names.iter().any(|name| name == owner), "{partition}");
             assert!(partition["token"].is_string(), "{partition}");
         }
-        let mode = if fleet.kind.is_led() {
-            "leader"
-        } else {
-            "lease"
-        };
+        let mode = fleet.kind.mode();
         let text = fleet.done("status --list");
         for part in [
             &format!("cluster default in {mode} mode"),

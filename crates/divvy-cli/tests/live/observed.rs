@@ -54,11 +54,7 @@ fn a_killed_workers_partitions_are_seen_to_move_and_nothing_is_made_up() {
                 names.iter().all(is_live) && seen["summary"]["converged"] == true
             })
             .await;
-        let mode = if fleet.kind.is_led() {
-            "leader"
-        } else {
-            "lease"
-        };
+        let mode = fleet.kind.mode();
         assert_eq!(
             (&seen["source"], &seen["mode"]),
             (&"observed".into(), &mode.into())

@@ -8,50 +8,15 @@ use std::sync::Arc;
 use divvy::store::{
     Expected, Key, KeyValue, Outcome, Prefix, StoreSettings, StoreUrl, open_key_value, open_leases,
 };
-use divvy_testbed::{
-    NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer, at_once,
-};
+pub(crate) use divvy_testbed::ClusterKind as Kind;
+use divvy_testbed::{StoreServer, at_once};
 use tempfile::TempDir;
-
-/// A store, and how members coordinate through it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    LeasesInFile,
-    LeasesInRedis,
-    LedByFile,
-    LedByRedis,
-    LedByNats,
-}
-
-impl Kind {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::LeasesInFile,
-        Self::LeasesInRedis,
-        Self::LedByFile,
-        Self::LedByRedis,
-        Self::LedByNats,
-    ];
-
-    pub(crate) const fn mode(self) -> &'static str {
-        match self {
-            Self::LeasesInFile | Self::LeasesInRedis => "lease",
-            Self::LedByFile | Self::LedByRedis | Self::LedByNats => "leader",
-        }
-    }
-}
-
-/// Its servers end with it.
-enum Server {
-    File,
-    Redis(RedisServer),
-    Nats { _server: NatsServer },
-}
 
 pub(crate) struct Ground {
     pub(crate) kind: Kind,
     pub(crate) address: String,
     directory: TempDir,
-    server: Server,
+    server: StoreServer,
 }
 
 /// Runs a test on these stores, on all at once.
@@ -64,24 +29,10 @@ pub(crate) fn on(kinds: &[Kind], scenario: impl AsyncFn(Ground) + Copy + Send + 
 impl Ground {
     async fn new(kind: Kind) -> Self {
         let directory = TempDir::new().unwrap();
-        let (address, server) = match kind {
-            Kind::LeasesInFile | Kind::LedByFile => {
-                let path = directory.path().join("play.db");
-                (format!("file:{}", path.display()), Server::File)
-            }
-            Kind::LeasesInRedis | Kind::LedByRedis => {
-                let server = RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await;
-                (server.url(), Server::Redis(server))
-            }
-            Kind::LedByNats => {
-                let options = NatsOptions::new();
-                let server = NatsServer::start(NatsVersion::Newest, options).await;
-                (server.url(), Server::Nats { _server: server })
-            }
-        };
+        let server = StoreServer::start(kind).await;
         Self {
             kind,
-            address,
+            address: server.address(&directory.path().join("play.db")),
             directory,
             server,
         }
@@ -111,7 +62,7 @@ impl Ground {
     }
 
     const fn has_leases(&self) -> bool {
-        !matches!(self.server, Server::Nats { .. })
+        !matches!(self.server, StoreServer::Nats(_))
     }
 
     /// Somebody has written something to a cluster.
@@ -142,7 +93,7 @@ impl Ground {
 
     /// All keys of a Redis, whoever wrote them; nothing of other stores.
     pub(crate) fn all_keys(&self) -> Vec<String> {
-        let Server::Redis(server) = &self.server else {
+        let StoreServer::Redis(server) = &self.server else {
             return Vec::new();
         };
         let mut stream = TcpStream::connect(server.address()).unwrap();

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use divvy::store::{Entry, Prefix, StoreSettings, open_key_value};
-use divvy_testbed::{
-    NatsOptions, NatsServer, NatsVersion, RedisFlavour, RedisOptions, RedisServer, Server, at_once,
-};
+use divvy_testbed::{ClusterKind, RedisFlavour, RedisOptions, RedisServer, StoreServer, at_once};
 use tempfile::TempDir;
 
 /// Longer than anything takes, even on a machine that does much else.
@@ -42,30 +40,16 @@ pub(crate) fn on_stores(stores: &[Store], scenario: impl AsyncFn(Bed) + Copy + S
 }
 
 pub(crate) struct Bed {
-    pub(crate) server: Option<Kind>,
+    pub(crate) server: StoreServer,
     directory: TempDir,
 }
 
-pub(crate) enum Kind {
-    Nats(NatsServer),
-    Redis(RedisServer),
-}
-
-impl Kind {
-    pub(crate) fn server(&mut self) -> &mut Server {
-        match self {
-            Self::Nats(server) => server,
-            Self::Redis(server) => server,
-        }
-    }
-}
-
-async fn redis(options: RedisOptions) -> Kind {
-    Kind::Redis(RedisServer::start(RedisFlavour::Redis7, options).await)
+async fn redis(options: RedisOptions) -> StoreServer {
+    StoreServer::Redis(RedisServer::start(RedisFlavour::Redis7, options).await)
 }
 
 impl Bed {
-    fn new(server: Option<Kind>) -> Self {
+    fn new(server: StoreServer) -> Self {
         let directory = TempDir::new().unwrap();
         std::fs::write(directory.path().join("worker.yaml"), CONFIG).unwrap();
         Self { server, directory }
@@ -73,22 +57,15 @@ impl Bed {
 
     async fn on(store: Store) -> Self {
         Self::new(match store {
-            Store::File => None,
-            Store::Redis => Some(redis(RedisOptions::new().append_only()).await),
-            Store::ForgetfulRedis => Some(redis(RedisOptions::new()).await),
-            Store::Nats => {
-                let server = NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await;
-                Some(Kind::Nats(server))
-            }
+            Store::File => StoreServer::File,
+            Store::Redis => redis(RedisOptions::new().append_only()).await,
+            Store::ForgetfulRedis => redis(RedisOptions::new()).await,
+            Store::Nats => StoreServer::start(ClusterKind::LedByNats).await,
         })
     }
 
     pub(crate) fn address(&self) -> String {
-        match &self.server {
-            Some(Kind::Nats(server)) => server.url(),
-            Some(Kind::Redis(server)) => server.url(),
-            None => format!("file:{}", self.directory.path().join("divvy.db").display()),
-        }
+        self.server.address(&self.file("divvy.db"))
     }
 
     /// Adds a line to the settings of workers that start later.

@@ -172,14 +172,12 @@ pub(crate) async fn a_rolling_restart_by_signals_moves_nothing(bed: Bed) {
 /// by itself, and never has two owners.
 pub(crate) async fn a_paused_server_is_survived(bed: Bed) {
     let mut fleet = Fleet::settled(bed, 3, 12).await;
-    let server = fleet.bed.server.as_mut().unwrap();
-    server.server().pause();
+    fleet.bed.server.server().pause();
     until(SOON, "all work is stopped", async || {
         fleet.owners().is_empty()
     })
     .await;
-    let server = fleet.bed.server.as_mut().unwrap();
-    server.server().resume();
+    fleet.bed.server.server().resume();
     fleet.owned().await;
     fleet.balanced().await;
     fleet.check().await;
@@ -188,9 +186,9 @@ pub(crate) async fn a_paused_server_is_survived(bed: Bed) {
 /// A server that is killed and started again, with its data.
 pub(crate) async fn a_restarted_server_is_survived(bed: Bed) {
     let mut fleet = Fleet::settled(bed, 3, 12).await;
-    let server = fleet.bed.server.as_mut().unwrap();
-    server.server().kill();
-    server.server().start_again().await;
+    let server = fleet.bed.server.server();
+    server.kill();
+    server.start_again().await;
     until(SOON, "it was noticed", async || {
         fleet.workers.iter().all(|worker| worker.has("error"))
     })
@@ -204,10 +202,10 @@ pub(crate) async fn a_restarted_server_is_survived(bed: Bed) {
 pub(crate) async fn a_server_that_forgets_everything_is_survived(bed: Bed) {
     let mut fleet = Fleet::settled(bed, 3, 12).await;
     let before = fleet.grants();
-    let server = fleet.bed.server.as_mut().unwrap();
-    server.server().kill();
+    let server = fleet.bed.server.server();
+    server.kill();
     fleet.forgot = Some(divvy::manager::now());
-    server.server().start_again().await;
+    server.start_again().await;
     until(
         SOON,
         "all is granted anew, with higher tokens",
@@ -232,14 +230,14 @@ pub(crate) async fn with_overlap_work_outlasts_the_server(bed: Bed) {
     let mut fleet = Fleet::settled(bed, 3, 12).await;
     fleet.overlaps = true;
     let (owners, grants) = (fleet.owners(), fleet.grants());
-    fleet.bed.server.as_mut().unwrap().server().pause();
+    fleet.bed.server.server().pause();
     let late = divvy::manager::now() + LEASE * 2;
     until(SOON, "all is worked on after two leases", async || {
         fleet.worked_since(late) == 12
     })
     .await;
     assert_eq!(fleet.owners(), owners);
-    fleet.bed.server.as_mut().unwrap().server().resume();
+    fleet.bed.server.server().resume();
     // Who comes now gets its share from those who are still there.
     fleet.join("late", &[]);
     fleet.balanced().await;
