@@ -10,23 +10,21 @@ use crate::ledger::Ledger;
 
 /// Its partitions start elsewhere, and nothing else moves.
 pub(crate) async fn a_killed_follower_is_replaced(bed: Bed) {
-    let fleet = Fleet::settled(bed, 3, 12).await;
-    let victim = fleet.follower();
-    killed(fleet, victim).await;
+    killed(bed, Fleet::follower).await;
 }
 
 /// The same for the leader: another leads, and running work is not touched.
 pub(crate) async fn a_killed_leader_is_replaced(bed: Bed) {
-    let fleet = Fleet::settled(bed, 3, 12).await;
-    let victim = fleet.leader();
-    let fleet = killed(fleet, victim).await;
+    let fleet = killed(bed, Fleet::leader).await;
     until(SOON, "another leads", async || {
         fleet.workers.iter().any(Worker::leads)
     })
     .await;
 }
 
-async fn killed(mut fleet: Fleet, victim: usize) -> Fleet {
+async fn killed(bed: Bed, choose: fn(&Fleet) -> usize) -> Fleet {
+    let mut fleet = Fleet::settled(bed, 3, 12).await;
+    let victim = choose(&fleet);
     let before = fleet.owners();
     let name = fleet.workers[victim].instance.clone();
     fleet.kill(victim);
@@ -43,16 +41,12 @@ async fn killed(mut fleet: Fleet, victim: usize) -> Fleet {
 /// Stopped for longer than its lease and then resumed, it does nothing with
 /// what it had; it comes back as a new session.
 pub(crate) async fn a_paused_worker_finds_out_before_it_acts(bed: Bed) {
-    let fleet = Fleet::settled(bed, 3, 12).await;
-    let victim = fleet.follower();
-    paused(fleet, victim).await;
+    paused(bed, Fleet::follower).await;
 }
 
 /// The same for the leader: another leads by then, and it does not.
 pub(crate) async fn a_paused_leader_finds_out_before_it_acts(bed: Bed) {
-    let fleet = Fleet::settled(bed, 3, 12).await;
-    let victim = fleet.leader();
-    let fleet = paused(fleet, victim).await;
+    let (fleet, victim) = paused(bed, Fleet::leader).await;
     until(SOON, "one leads, and it is another", async || {
         let leads = |number: &usize| fleet.workers[*number].leads();
         let leaders: Vec<_> = (0..3).filter(leads).collect();
@@ -61,7 +55,9 @@ pub(crate) async fn a_paused_leader_finds_out_before_it_acts(bed: Bed) {
     .await;
 }
 
-async fn paused(fleet: Fleet, victim: usize) -> Fleet {
+async fn paused(bed: Bed, choose: fn(&Fleet) -> usize) -> (Fleet, usize) {
+    let fleet = Fleet::settled(bed, 3, 12).await;
+    let victim = choose(&fleet);
     let id = fleet.workers[victim].id();
     let had = fleet.owners();
     let name = &fleet.workers[victim].instance;
@@ -84,7 +80,7 @@ async fn paused(fleet: Fleet, victim: usize) -> Fleet {
     let same = others.filter(|worker| worker.id() == now).count();
     assert_eq!((same, now), (1, id), "it has its own id again, alone");
     fleet.check().await;
-    fleet
+    (fleet, victim)
 }
 
 /// What a worker has started goes on while it is paused itself, and would be
