@@ -24,7 +24,21 @@ struct Client<'a> {
     identity: Option<&'a Identity>,
 }
 
-impl Client<'_> {
+impl<'a> Client<'a> {
+    fn trusting(authority: &'a Path) -> Self {
+        Self {
+            authority,
+            identity: None,
+        }
+    }
+
+    fn known_by(self, identity: &'a Identity) -> Self {
+        Self {
+            identity: Some(identity),
+            ..self
+        }
+    }
+
     async fn wrap(&self, stream: TcpStream) -> io::Result<Wire> {
         let mut roots = RootCertStore::empty();
         let authority = CertificateDer::from_pem_file(self.authority).unwrap();
@@ -93,21 +107,11 @@ async fn nats_demands_tls_and_shows_its_certificate() {
     assert!(plain.line().await.contains("\"tls_required\":true"));
     assert_ne!(plain.nats_opening("").await, "PONG");
 
-    let (authority, identity) = (certificates.authority(), None);
-    let answer = Client {
-        authority,
-        identity,
-    }
-    .nats(server.address())
-    .await;
+    let client = Client::trusting(certificates.authority());
+    let answer = client.nats(server.address()).await;
     assert_eq!(answer.unwrap(), "PONG");
-    let authority = certificates.other_authority();
-    let answer = Client {
-        authority,
-        identity,
-    }
-    .nats(server.address())
-    .await;
+    let client = Client::trusting(certificates.other_authority());
+    let answer = client.nats(server.address()).await;
     assert!(answer.unwrap_err().to_string().contains("UnknownIssuer"));
 }
 
@@ -119,21 +123,10 @@ async fn nats_demands_a_client_certificate() {
         .tls(certificates.server())
         .client_authority(authority);
     let server = NatsServer::start(NatsVersion::Lowest, options).await;
-    let identity = Some(certificates.client());
-    let answer = Client {
-        authority,
-        identity,
-    }
-    .nats(server.address())
-    .await;
+    let client = Client::trusting(authority).known_by(certificates.client());
+    let answer = client.nats(server.address()).await;
     assert_eq!(answer.unwrap(), "PONG");
-    let identity = None;
-    let answer = Client {
-        authority,
-        identity,
-    }
-    .nats(server.address())
-    .await;
+    let answer = Client::trusting(authority).nats(server.address()).await;
     assert_ne!(answer.unwrap_or_default(), "PONG");
 }
 
@@ -142,13 +135,8 @@ async fn expired_certificate_is_seen_as_expired() {
     let certificates = Certificates::new();
     let options = NatsOptions::new().tls(certificates.expired_server());
     let server = NatsServer::start(NatsVersion::Newest, options).await;
-    let (authority, identity) = (certificates.authority(), None);
-    let answer = Client {
-        authority,
-        identity,
-    }
-    .nats(server.address())
-    .await;
+    let client = Client::trusting(certificates.authority());
+    let answer = client.nats(server.address()).await;
     assert!(answer.unwrap_err().to_string().contains("xpired"));
 }
 
@@ -163,21 +151,11 @@ async fn redis_demands_tls_and_shows_its_certificate() {
     plain.send("PING\r\n").await;
     assert!(!plain.try_line().await.unwrap_or_default().contains("PONG"));
 
-    let (authority, identity) = (certificates.authority(), None);
-    let answer = Client {
-        authority,
-        identity,
-    }
-    .redis(server.address())
-    .await;
+    let client = Client::trusting(certificates.authority());
+    let answer = client.redis(server.address()).await;
     assert_eq!(answer.unwrap(), "+PONG");
-    let authority = certificates.other_authority();
-    let answer = Client {
-        authority,
-        identity,
-    }
-    .redis(server.address())
-    .await;
+    let client = Client::trusting(certificates.other_authority());
+    let answer = client.redis(server.address()).await;
     assert!(answer.unwrap_err().to_string().contains("UnknownIssuer"));
 }
 
@@ -189,21 +167,10 @@ async fn redis_demands_a_client_certificate() {
         .tls(certificates.server())
         .client_authority(authority);
     let server = RedisServer::start(RedisFlavour::Redis7, options).await;
-    let identity = Some(certificates.client());
-    let answer = Client {
-        authority,
-        identity,
-    }
-    .redis(server.address())
-    .await;
+    let client = Client::trusting(authority).known_by(certificates.client());
+    let answer = client.redis(server.address()).await;
     assert_eq!(answer.unwrap(), "+PONG");
-    let identity = None;
-    let answer = Client {
-        authority,
-        identity,
-    }
-    .redis(server.address())
-    .await;
+    let answer = Client::trusting(authority).redis(server.address()).await;
     assert_ne!(answer.unwrap_or_default(), "+PONG");
 }
 
