@@ -13,6 +13,7 @@ use divvy::store::{
 };
 use tokio::sync::{broadcast, watch};
 
+use super::interruption::report;
 use super::key_value_defects::KeyValueDefect as Defect;
 
 /// Hardly more than the suite needs.
@@ -40,7 +41,7 @@ impl CarelessKeyValues {
     fn client(&self, cluster: &str, aside: bool) -> Arc<Client> {
         let connection = ConnectionReport::connected();
         if !aside && self.server.defect != Defect::ReconnectIsNotTold {
-            tokio::spawn(report(self.server.away.subscribe(), connection.clone()));
+            report(&self.server.away, &connection);
         }
         Arc::new_cyclic(|own| Client {
             own: own.clone(),
@@ -52,15 +53,6 @@ impl CarelessKeyValues {
             cached: Mutex::default(),
             lists_nothing: false,
         })
-    }
-}
-
-async fn report(mut away: watch::Receiver<bool>, connection: ConnectionReport) {
-    while away.changed().await.is_ok() {
-        match *away.borrow() {
-            true => connection.lost("interrupted"),
-            false => connection.regained(),
-        }
     }
 }
 

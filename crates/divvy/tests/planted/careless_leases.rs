@@ -17,6 +17,7 @@ use divvy_core::store::{LeaseTable, StoreTime};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::interruption::report;
 use super::lease_defects::LeaseDefect as Defect;
 
 pub(super) const FOREVER: Duration = Duration::from_hours(9);
@@ -74,15 +75,7 @@ impl CarelessLeases {
     fn client(&self, cluster: &str, aside: bool) -> Arc<Client> {
         let connection = ConnectionReport::connected();
         if !aside && self.server.defect != Defect::ReconnectIsNotTold {
-            let (mut away, connection) = (self.server.away.subscribe(), connection.clone());
-            tokio::spawn(async move {
-                while away.changed().await.is_ok() {
-                    match *away.borrow() {
-                        true => connection.lost("interrupted"),
-                        false => connection.regained(),
-                    }
-                }
-            });
+            report(&self.server.away, &connection);
         }
         let mut state = self.server.state();
         state.clients += 1;

@@ -4,6 +4,7 @@
 mod careless_key_value;
 mod careless_leases;
 mod careless_tenures;
+mod interruption;
 mod key_value_defects;
 mod lease_defects;
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use careless_key_value::CarelessKeyValues;
 use careless_leases::CarelessLeases;
-use divvy::store::conformance::{Failure, Options, key_value, leases};
+use divvy::store::conformance::{Failure, Options, Report, key_value, leases};
 use key_value_defects::KeyValueDefect;
 use lease_defects::LeaseDefect;
 
@@ -103,24 +104,20 @@ async fn every_case_catches_a_defect() {
     let subject = CarelessKeyValues::new(KeyValueDefect::None);
     let key_values = key_value(&subject, &options()).await.unwrap();
     let caught = key_value_defects::DEFECTS.iter().map(|(_, case)| *case);
-    let caught: Vec<&str> = caught.chain(key_value_cases_alone().await).collect();
-    let idle = key_values
-        .cases
-        .iter()
-        .find(|case| !caught.contains(&case.name));
-    assert!(
-        idle.is_none(),
-        "nothing shows that {idle:?} catches anything"
-    );
+    check_none_is_idle(&key_values, caught.chain(key_value_cases_alone().await));
 
     let subject = CarelessLeases::new(LeaseDefect::None);
     let leases = leases(&subject, &options()).await.unwrap();
     let caught = lease_defects::DEFECTS.iter().map(|(_, case)| *case);
-    let caught: Vec<&str> = caught.chain(lease_cases_alone().await).collect();
-    let idle = leases
-        .cases
-        .iter()
-        .find(|case| !caught.contains(&case.name));
+    check_none_is_idle(&leases, caught.chain(lease_cases_alone().await));
+}
+
+/// Every case of a report is among those that have caught something.
+#[track_caller]
+fn check_none_is_idle(report: &Report, caught: impl Iterator<Item = &'static str>) {
+    let caught: Vec<&str> = caught.collect();
+    let mut cases = report.cases.iter();
+    let idle = cases.find(|case| !caught.contains(&case.name));
     assert!(
         idle.is_none(),
         "nothing shows that {idle:?} catches anything"
