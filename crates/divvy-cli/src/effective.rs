@@ -130,6 +130,19 @@ pub(crate) fn differing(one: &impl Serialize, other: &impl Serialize) -> Vec<Str
         .collect()
 }
 
+/// What is said of settings that were read again: the names of those that were
+/// taken, and of those that were left as they are.
+pub(crate) fn told(taken: &[String], left: &[String]) -> String {
+    let mut told = match taken.is_empty() {
+        true => "nothing has changed that can be taken while it runs".to_owned(),
+        false => taken.join(", "),
+    };
+    if !left.is_empty() {
+        told += &format!("; these take a restart: {}", left.join(", "));
+    }
+    told
+}
+
 fn fields(settings: &impl Serialize) -> Result<Map<String, Value>, Failure> {
     match serde_json::to_value(settings) {
         Ok(Value::Object(fields)) => Ok(fields),

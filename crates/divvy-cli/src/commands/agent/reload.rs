@@ -5,7 +5,7 @@ use divvy::controller::{ControllerSettings, ControllerView};
 use super::config::settings;
 use crate::args::AgentArgs;
 use crate::config::Layered;
-use crate::effective::differing;
+use crate::effective::{differing, told};
 
 /// Settings in force, and how they change.
 pub(super) struct Reloading {
@@ -42,13 +42,6 @@ impl Reloading {
         left.retain(|name| name != "worker");
         left.extend(self.layered.differing(&layered));
         self.current = next;
-        let mut told = match taken.is_empty() {
-            true => "nothing has changed that can be taken while it runs".to_owned(),
-            false => taken.join(", "),
-        };
-        if !left.is_empty() {
-            told += &format!("; these take a restart: {}", left.join(", "));
-        }
-        Ok(told)
+        Ok(told(&taken, &left))
     }
 }

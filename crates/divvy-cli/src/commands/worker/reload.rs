@@ -6,7 +6,7 @@ use super::config::settings;
 use super::partitions::Origin;
 use crate::args::WorkerArgs;
 use crate::config::Layered;
-use crate::effective::differing;
+use crate::effective::{differing, told};
 use crate::failure::Failure;
 
 /// Settings in force, and how they change.
@@ -43,14 +43,14 @@ impl Reloading {
     }
 
     async fn read_again(&mut self, view: &View) -> Result<String, String> {
-        let told = |failure: Failure| failure.to_string();
-        let layered: Layered<WorkerArgs> = Layered::read().map_err(told)?;
-        let read = settings(&layered).map_err(told)?;
+        let why = |failure: Failure| failure.to_string();
+        let layered: Layered<WorkerArgs> = Layered::read().map_err(why)?;
+        let read = settings(&layered).map_err(why)?;
         let mut next = self.current.clone();
         next.groups.clone_from(&read.groups);
         next.shards_per_group = read.shards_per_group;
         next.weight = read.weight;
-        let listed = self.origin.set(&layered.args, &read).map_err(told)?;
+        let listed = self.origin.set(&layered.args, &read).map_err(why)?;
         let weighed = view.report_weight(read.weight);
         weighed.map_err(|error| error.to_string())?;
         let mut taken = differing(&self.current, &next);
@@ -68,14 +68,7 @@ impl Reloading {
         }
         self.current = next;
         refresh(view).await?;
-        let mut told = match taken.is_empty() {
-            true => "nothing has changed that can be taken while it runs".to_owned(),
-            false => taken.join(", "),
-        };
-        if !left.is_empty() {
-            told += &format!("; these take a restart: {}", left.join(", "));
-        }
-        Ok(told)
+        Ok(told(&taken, &left))
     }
 }
 
