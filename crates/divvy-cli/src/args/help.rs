@@ -413,9 +413,10 @@ scenarios, and files. The script asks the divvy that is installed, so it need no
 another release. Once, for all shells that are started from then on:
 
   bash  in ~/.bashrc: source <(divvy completions bash)
-  zsh   divvy completions zsh > ~/.zfunc/_divvy
+  zsh   mkdir -p ~/.zfunc; divvy completions zsh > ~/.zfunc/_divvy
         and in ~/.zshrc, before compinit: fpath+=~/.zfunc
-  fish  divvy completions fish > ~/.config/fish/completions/divvy.fish";
+  fish  mkdir -p ~/.config/fish/completions
+        divvy completions fish > ~/.config/fish/completions/divvy.fish";
 
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

@@ -22,8 +22,9 @@ pub(crate) fn run(args: &CompletionsArgs, out: &mut dyn Write) -> Result<(), Fai
 }
 
 /// Prints how the last word may go on: a line that says what kind of words
-/// these are (`words`, `files` or `directories`), then one for each, with its
-/// description behind a tab.
+/// these are (`words`, `files` or `directories`) and, behind a tab, what of the
+/// word stands before a path; then one for each, with its description behind a
+/// tab.
 pub(crate) fn complete(args: &WordsArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let mut command = Args::command();
     command.build();
@@ -31,7 +32,8 @@ pub(crate) fn complete(args: &WordsArgs, out: &mut dyn Write) -> Result<(), Fail
     let words: Vec<String> = words.map(|word| word.into_owned()).collect();
     let asked = Asked::of(&command, &words);
     let found = asked.candidates();
-    writeln!(out, "{}", found.kind.as_str()).map_err(Failure::output)?;
+    let kind = found.kind.as_str();
+    writeln!(out, "{kind}\t{}", found.start).map_err(Failure::output)?;
     for (word, about) in &found.words {
         writeln!(out, "{word}\t{about}").map_err(Failure::output)?;
     }

@@ -1,11 +1,10 @@
 //! `divvy completions`: what a shell makes of its script.
 
-use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::pty;
 use crate::scratch::{Scratch, divvy};
+use crate::shell::{Typist, shell};
 
 /// Calls the script's function as bash does for a line, and prints what it found.
 const ASK: &str = r#"
@@ -19,30 +18,22 @@ ask() {
 }
 "#;
 
-/// A scratch directory with the script for bash, where `divvy` is the binary.
-fn with_script() -> Scratch {
-    let scratch = Scratch::new();
-    scratch.file("divvy.bash", divvy("completions bash").done());
-    scratch
+/// A home with the script for a shell, at this place.
+fn home_with(shell: &str, place: &str) -> Scratch {
+    let home = Scratch::new();
+    let place = Path::new(place);
+    let directory = home.path("").join(place.parent().expect("a directory"));
+    std::fs::create_dir_all(directory).expect("a directory for the script");
+    let script = divvy(&format!("completions {shell}")).done();
+    home.file(place.to_str().expect("text"), script);
+    home
 }
 
-fn bash(scratch: &Scratch) -> Command {
-    let binary = Path::new(assert_cmd::cargo::cargo_bin!("divvy"));
-    let beside = binary.parent().expect("a directory of the binary");
-    let path = std::env::var("PATH").expect("a path");
-    // However it goes, it ends: nobody waits for a shell that waits for us.
-    let mut command = Command::new("timeout");
+fn bash(home: &Scratch) -> Command {
+    let mut command = shell("bash", home);
     command
-        .args([
-            "--foreground",
-            "--signal=KILL",
-            "120",
-            "bash",
-            "--noprofile",
-            "--norc",
-        ])
-        .env("PATH", format!("{}:{path}", beside.display()))
-        .current_dir(scratch.path(""));
+        .args(["--noprofile", "--norc"])
+        .env("INPUTRC", "/dev/null");
     command
 }
 
@@ -68,15 +59,15 @@ fn parted(line: &str) -> Vec<String> {
 }
 
 fn asked(line: &str) -> String {
-    let scratch = with_script();
-    let script = scratch.path("ask.bash");
+    let home = home_with("bash", "divvy.bash");
+    let script = home.path("ask.bash");
     let words: Vec<String> = parted(line)
         .iter()
         .map(|word| format!("'{word}'"))
         .collect();
     let text = format!("{ASK}\nask '{line}' {}\n", words.join(" "));
     std::fs::write(&script, text).expect("a file for the test");
-    let output = bash(&scratch).arg(&script).output().expect("bash is there");
+    let output = bash(&home).arg(&script).output().expect("bash is there");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{line}");
     let found = String::from_utf8(output.stdout).expect("text");
     found.trim_end().to_owned()
@@ -84,8 +75,8 @@ fn asked(line: &str) -> String {
 
 #[test]
 fn bash_takes_the_script_and_finds_commands_flags_and_values() {
-    let scratch = with_script();
-    let read = bash(&scratch).args(["-n", "divvy.bash"]).status();
+    let home = home_with("bash", "divvy.bash");
+    let read = bash(&home).args(["-n", "divvy.bash"]).status();
     assert!(read.expect("bash is there").success());
     for (line, expected) in [
         ("divvy pl", "plan playground"),
@@ -106,48 +97,101 @@ fn bash_takes_the_script_and_finds_commands_flags_and_values() {
 
 #[test]
 fn whoever_types_in_bash_gets_the_rest() {
-    let scratch = with_script();
-    std::fs::write(scratch.path("settings.yaml"), "").expect("a file for the test");
-    let (mut ours, theirs) = pty::open(100);
-    let mut command = bash(&scratch);
-    command
-        .arg("-i")
-        .env("TERM", "dumb")
-        .env("INPUTRC", "/dev/null")
-        .stdin(Stdio::from(theirs.try_clone().expect("a second handle")))
-        .stdout(Stdio::from(theirs.try_clone().expect("a third handle")))
-        .stderr(Stdio::from(theirs));
-    let mut child = command.spawn().expect("bash is there");
-    drop(command);
-    let mut shown = String::new();
-    let mut type_until = |typed: &str, wanted: &[&str]| {
-        shown.clear();
-        ours.write_all(typed.as_bytes())
-            .expect("the terminal takes it");
-        while !wanted.iter().all(|wanted| shown.contains(wanted)) {
-            let mut bytes = [0; 4096];
-            let count = ours.read(&mut bytes).unwrap_or(0);
-            assert!(count > 0, "{typed:?} shows {shown:?} and not {wanted:?}");
-            shown += &String::from_utf8_lossy(&bytes[..count]);
-        }
-    };
+    let home = home_with("bash", "divvy.bash");
+    home.file("settings.yaml", "");
+    let mut command = bash(&home);
+    command.arg("-i");
+    let mut typist = Typist::at(command);
     let prepare = "bind 'set show-all-if-ambiguous on'; source ./divvy.bash; echo rea''dy\n";
-    type_until(prepare, &["ready\r\n"]);
-    type_until("divvy pl\t", &["plan ", "playground"]);
-    type_until("\u{15}divvy key --gro\tx", &["--group x"]);
-    type_until(
-        "\u{15}divvy worker --config sett\t--pres\tca\t",
+    typist.types(prepare, &["ready\r\n"]);
+    typist.types("divvy pl\t", &["plan ", "playground"]);
+    typist.types_anew("divvy key --gro\tx", &["--group x"]);
+    typist.types_anew(
+        "divvy worker --config sett\t--pres\tca\t",
         &["settings.yaml ", "--preset calm "],
     );
-    type_until("\u{15}exit\n", &["exit"]);
-    child.wait().expect("it ends");
+    typist.leaves();
 }
 
 #[test]
-fn other_shells_ask_the_program_too() {
-    for shell in ["zsh", "fish"] {
-        let script = divvy(&format!("completions {shell}")).done();
-        assert!(script.contains("complete-words -- "), "{script}");
+fn whoever_types_in_zsh_gets_the_rest() {
+    let home = home_with("zsh", ".zfunc/_divvy");
+    let setup = "fpath+=~/.zfunc\nautoload -Uz compinit\ncompinit -u -D\nPS1='> '\n";
+    home.file(".zshrc", setup);
+    files_to_find(&home);
+    let mut command = shell("zsh", &home);
+    command.args(["-o", "no_global_rcs", "-i"]);
+    let mut typist = Typist::at(command);
+    typist.types("echo rea''dy\n", &["ready\r\n"]);
+    typist.types("divvy pl\t\t", &["plan ", "-- Open a cluster to break"]);
+    typist.types_anew(
+        "divvy key --scheme \t",
+        &["xxh3     djb2-js  djb2-32  djb2-64\r\n"],
+    );
+    for (typed, shown) in [
+        ("divvy key --gro\tx", "divvy key --group x"),
+        ("divvy key 'a b' --sch\tx", "'a b' --scheme x"),
+        ("divvy worker --preset=ca\tx", "--preset=calm x"),
+        ("divvy top --store rediss\tx", "--store rediss://x"),
+        ("divvy top --store file:./sett\tx", "file:./settings.yaml x"),
+        ("divvy worker --config=a@b/\tx", "--config=a@b/inner.yaml x"),
+        ("divvy assign --workers \t", "--workers @"),
+        ("divvy assign --workers @no\tx", "@nodes\\ of\\ a.csv x"),
+        ("divvy assign --workers \"@no\tx", "\"@nodes of a.csv\" x"),
+        ("divvy man --dir=a\tx", "--dir=a@b/x"),
+        ("~/bin/divvy worklo\tx", "divvy workload x"),
+    ] {
+        typist.types_anew(typed, &[shown]);
     }
+    typist.leaves();
+}
+
+#[test]
+fn fish_finds_commands_flags_values_and_files() {
+    let home = home_with("fish", ".config/fish/completions/divvy.fish");
+    files_to_find(&home);
+    for (typed, expected) in [
+        ("divvy pl", "plan playground"),
+        ("divvy workload s", "set"),
+        ("divvy key 'a b' --sch", "--scheme"),
+        ("divvy key --scheme ", "xxh3 djb2-js djb2-32 djb2-64"),
+        ("divvy worker --preset=c", "--preset=calm"),
+        ("divvy top --store rediss", "rediss://"),
+        ("divvy top --store file:./sett", "file:./settings.yaml"),
+        ("divvy worker --config=a@b/", "--config=a@b/inner.yaml"),
+        ("divvy worker --config sett", "settings.yaml"),
+        ("divvy assign --workers ", "@"),
+        ("divvy assign --workers @no", "@nodes of a.csv"),
+        ("divvy assign --workers \"@no", "@nodes of a.csv"),
+        ("divvy man --dir=a", "--dir=a@b/"),
+        ("~/bin/divvy worklo", "workload"),
+        ("divvy run", ""),
+    ] {
+        let mut command = shell("fish", &home);
+        command.args(["-c", "complete --do-complete \"$argv\"", typed]);
+        let output = command.output().expect("fish is there");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{typed}");
+        let found = String::from_utf8(output.stdout).expect("text");
+        let words = found.lines().map(|line| line.split('\t').next());
+        let words: Vec<&str> = words.flatten().collect();
+        assert_eq!(words.join(" "), expected, "{typed}");
+    }
+}
+
+/// Files whose names are hard to complete, and the binary behind a `~`.
+fn files_to_find(home: &Scratch) {
+    home.file("settings.yaml", "");
+    home.file("nodes of a.csv", "");
+    for directory in ["a@b", "bin"] {
+        std::fs::create_dir(home.path(directory)).expect("a directory for the test");
+    }
+    home.file("a@b/inner.yaml", "");
+    let binary = assert_cmd::cargo::cargo_bin!("divvy");
+    let linked = std::os::unix::fs::symlink(binary, home.path("bin/divvy"));
+    linked.expect("a link for the test");
+}
+
+#[test]
+fn a_shell_without_a_script_is_refused() {
     divvy("completions tcsh").refused(2, "shell 'tcsh': must be one of bash, fish, zsh\n");
 }

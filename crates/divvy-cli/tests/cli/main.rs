@@ -1,9 +1,11 @@
 //! The command line as its users meet it: the built binary, its output, its
 //! exit code.
 
-// A scratch directory and the binary, and a terminal, for all of the others.
+// A scratch directory and the binary, a terminal and a shell, for all of the
+// others.
 mod pty;
 mod scratch;
+mod shell;
 
 // The commands, in the order of the help.
 mod assign;

@@ -9,10 +9,10 @@ const STORES: [(&str, &str); 7] = [
     ("memory", "in this process, so alone"),
     ("file:", "all processes of one machine"),
     ("nats://", "a NATS server with JetStream"),
-    ("tls://", "the same, with encryption"),
+    ("tls://", "NATS with encryption"),
     ("redis://", "Redis or Valkey"),
-    ("rediss://", "the same, with encryption"),
-    ("redis+unix://", "the same, by a socket"),
+    ("rediss://", "Redis or Valkey with encryption"),
+    ("redis+unix://", "Redis or Valkey by a socket"),
 ];
 
 /// What the words are.
@@ -40,6 +40,8 @@ impl Kind {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Candidates {
     pub(super) kind: Kind,
+    /// What of the word stands before the path, where these are paths.
+    pub(super) start: String,
     /// Whole words, each with what it is.
     pub(super) words: Vec<(String, String)>,
 }
@@ -173,7 +175,9 @@ fn values(arg: &Arg, before: &str, typed: &str) -> Candidates {
         return starting(names, before, typed);
     }
     match arg.get_id().as_str() {
-        "store" if typed.starts_with("file:") => return files(Kind::Files),
+        "store" if typed.starts_with("file:") => {
+            return paths(Kind::Files, format!("{before}file:"));
+        }
         "store" => {
             let stores = STORES.map(|(start, about)| (start, about.to_owned()));
             return starting(stores, before, typed);
@@ -184,7 +188,7 @@ fn values(arg: &Arg, before: &str, typed: &str) -> Candidates {
             let found = starting(scenarios, before, typed);
             // None of them: the name of a file.
             return if found.words.is_empty() {
-                files(Kind::Files)
+                paths(Kind::Files, before.to_owned())
             } else {
                 found
             };
@@ -194,9 +198,9 @@ fn values(arg: &Arg, before: &str, typed: &str) -> Candidates {
     let forms = arg.get_value_names().unwrap_or_default();
     let reads_files = forms.iter().any(|form| form.contains("@FILE"));
     match arg.get_value_hint() {
-        ValueHint::AnyPath | ValueHint::FilePath => files(Kind::Files),
-        ValueHint::DirPath => files(Kind::Directories),
-        _ if reads_files && typed.starts_with('@') => files(Kind::Files),
+        ValueHint::AnyPath | ValueHint::FilePath => paths(Kind::Files, before.to_owned()),
+        ValueHint::DirPath => paths(Kind::Directories, before.to_owned()),
+        _ if reads_files && typed.starts_with('@') => paths(Kind::Files, format!("{before}@")),
         _ if reads_files => starting([("@", "a file".to_owned())], before, typed),
         _ => words(Vec::new()),
     }
@@ -206,9 +210,10 @@ fn takes_value(arg: &Arg) -> bool {
     arg.get_action().takes_values()
 }
 
-fn files(kind: Kind) -> Candidates {
+fn paths(kind: Kind, start: String) -> Candidates {
     Candidates {
         kind,
+        start,
         words: Vec::new(),
     }
 }
@@ -216,6 +221,7 @@ fn files(kind: Kind) -> Candidates {
 fn words(words: Vec<(String, String)>) -> Candidates {
     Candidates {
         kind: Kind::Words,
+        start: String::new(),
         words,
     }
 }
@@ -295,18 +301,25 @@ mod tests {
         assert_eq!(named("playground --scenario half"), "half-the-fleet-dies");
         assert_eq!(named("completions f"), "fish");
         assert_eq!(named("assign --workers "), "@");
-        for line in [
-            "assign --workers @w",
-            "assign --plot ",
-            "status --store file:./d",
-            "worker --config=wo",
-            "playground --scenario ./mine",
-        ] {
-            assert_eq!(found(line).kind, Kind::Files, "{line}");
-        }
-        for line in ["agent --output-dir ", "man --dir x"] {
-            assert_eq!(found(line).kind, Kind::Directories, "{line}");
-        }
         assert_eq!(named("cordon one --store=nats"), "--store=nats://");
+    }
+
+    #[test]
+    fn paths_go_on_behind_what_stands_before_them() {
+        for (line, kind, start) in [
+            ("assign --workers @w", Kind::Files, "@"),
+            ("assign --workers=@a@b/w", Kind::Files, "--workers=@"),
+            ("assign --plot ", Kind::Files, ""),
+            ("status --store file:./d", Kind::Files, "file:"),
+            ("status --store=file:a:b", Kind::Files, "--store=file:"),
+            ("worker --config=wo", Kind::Files, "--config="),
+            ("worker --config a=b", Kind::Files, ""),
+            ("playground --scenario ./mine", Kind::Files, ""),
+            ("agent --output-dir ", Kind::Directories, ""),
+            ("man --dir=x", Kind::Directories, "--dir="),
+        ] {
+            let found = found(line);
+            assert_eq!((found.kind, found.start.as_str()), (kind, start), "{line}");
+        }
     }
 }

@@ -20,7 +20,7 @@ _divvy() {
     fi
     COMPREPLY=()
     {
-        read -r kind
+        read -r kind _
         while IFS=$'\t' read -r candidate _; do
             COMPREPLY+=("${candidate#"$start"}")
         done

@@ -2,25 +2,25 @@
 # Completion of divvy for zsh, made by `divvy completions zsh`.
 
 _divvy() {
-    local line value about
+    local program=${(Q)words[1]} line value about
     local -a lines closed open
-    lines=("${(@f)$("${words[1]}" complete-words -- "${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}")
+    [[ $program == '~/'* ]] && program=$HOME${program#'~'}
+    lines=("${(@f)$("$program" complete-words -- "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
     case $lines[1] in
-        files) compset -P '*[:=@]'; _files; return ;;
-        directories) compset -P '*[:=@]'; _files -/; return ;;
+        files*) compset -P "${(b)lines[1]#*$'\t'}"; _files; return ;;
+        directories*) compset -P "${(b)lines[1]#*$'\t'}"; _files -/; return ;;
     esac
     for line in "${(@)lines[2,-1]}"; do
         value=${line%%$'\t'*}
         about=${line#*$'\t'}
         # What goes on behind it gets no space.
         if [[ $value == *[:/@=] ]]; then
-            open+=("${value//:/\\:}:$about")
+            open+=("${value//:/\\:}${about:+:$about}")
         else
-            closed+=("${value//:/\\:}:$about")
+            closed+=("${value//:/\\:}${about:+:$about}")
         fi
     done
-    (( ${#open} )) && _describe -V divvy open -S ''
-    (( ${#closed} )) && _describe -V divvy closed
+    _describe -V word closed -- open -S ''
 }
 
 if [ "$funcstack[1]" = "_divvy" ]; then
