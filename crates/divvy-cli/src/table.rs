@@ -1,5 +1,7 @@
 //! Tables without borders: headings, columns, and rows that may stand out.
 
+mod folded;
+
 use std::io::{self, Write};
 
 use comfy_table::presets::NOTHING;
@@ -9,6 +11,8 @@ use crate::terminal::{Terminal, printable, shortened};
 
 /// Blanks between columns.
 pub(crate) const GAP: usize = 2;
+/// How headings stand out: bold.
+const HEADING: &str = "\u{1b}[1m";
 /// Columns that are left however narrow a terminal is.
 const COLUMNS_MIN: usize = 1;
 
@@ -25,6 +29,8 @@ pub(crate) enum Tone {
     LastHigh,
     /// The last cell is below what it should be.
     LastLow,
+    /// More of the headings, which did not fit on one line.
+    Heading,
 }
 
 /// To which side a column's cells are aligned.
@@ -130,7 +136,7 @@ impl Table {
     pub(crate) fn write(&self, out: &mut dyn Write, colour: bool) -> io::Result<()> {
         let mut lines = self.layout().lines().collect::<Vec<_>>().into_iter();
         if let Some(heading) = lines.next() {
-            write_line(out, colour.then_some("\u{1b}[1m"), heading.trim_end(), "")?;
+            write_line(out, colour.then_some(HEADING), heading.trim_end(), "")?;
         }
         for (line, (tone, cells)) in lines.zip(&self.rows) {
             let line = line.trim_end();
@@ -139,6 +145,7 @@ impl Table {
                 Tone::Plain => (None, 0),
                 Tone::Strong => (Some("\u{1b}[1;32m"), 0),
                 Tone::Faint => (Some("\u{1b}[2m"), 0),
+                Tone::Heading => (Some(HEADING), 0),
                 Tone::LastHigh => (Some("\u{1b}[33m"), line.len() - last.len()),
                 Tone::LastLow => (Some("\u{1b}[36m"), line.len() - last.len()),
             };

@@ -15,6 +15,10 @@ use crate::table::{Align, Table, Tone, counted};
 use crate::terminal::Terminal;
 use crate::wrap::wrap;
 
+/// The columns that go on in further lines on a narrow terminal, and the
+/// characters that they keep.
+const LONG: [(&str, usize); 2] = [("found", 20), ("check", 9)];
+
 #[derive(Serialize)]
 struct Examined<'a> {
     format: u32,
@@ -73,7 +77,9 @@ fn write_findings(findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
         let found = finding.found.clone();
         table.push(tone, vec![finding.check.to_owned(), verdict, found]);
     }
-    table.write(out, terminal.colour)?;
+    table
+        .folded(&terminal, &LONG, &[])
+        .write(out, terminal.colour)?;
     for verdict in [Verdict::Bad, Verdict::Note] {
         for finding in of(findings, verdict) {
             let advice = finding.advice.as_deref().unwrap_or_default();

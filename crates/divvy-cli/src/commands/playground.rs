@@ -97,8 +97,11 @@ fn list(args: &PlaygroundArgs, out: &mut dyn Write) -> Result<(), Failure> {
         let cells = [scenario.name(), mode, scenario.goal()];
         table.push(Tone::Plain, cells.map(str::to_owned).to_vec());
     }
-    let colour = Terminal::of_stdout().colour;
-    table.write(out, colour).map_err(Failure::output)
+    let terminal = Terminal::of_stdout();
+    table
+        .folded(&terminal, &[("goal", 20), ("scenario", 10)], &["mode"])
+        .write(out, terminal.colour)
+        .map_err(Failure::output)
 }
 
 /// Runs a scenario to its end.

@@ -17,6 +17,12 @@ use crate::failure::Failure;
 use crate::table::{Align, Table, Tone};
 use crate::terminal::Terminal;
 
+const LIMIT: &str = "at most of each worker";
+const PROBLEM: &str = "cannot be served";
+/// The columns that go on in further lines on a narrow terminal, and the
+/// characters that they keep.
+const LONG: [(&str, usize); 3] = [(PROBLEM, 16), ("workload", 12), (LIMIT, 8)];
+
 /// A workload with more units than this, and with so many times as many as
 /// before, needs a second word.
 const GROWN_MAX: u32 = 1000;
@@ -128,8 +134,8 @@ fn list(documents: &[GroupDocument], json: bool, out: &mut dyn Write) -> Result<
     let headings = [
         ("workload", Align::Left),
         ("units", Align::Right),
-        ("at most of each worker", Align::Right),
-        ("cannot be served", Align::Left),
+        (LIMIT, Align::Right),
+        (PROBLEM, Align::Left),
     ];
     let has_problems = shown.iter().any(|workload| workload.problem.is_some());
     let columns = if has_problems { 4 } else { 3 };
@@ -153,7 +159,9 @@ fn list(documents: &[GroupDocument], json: bool, out: &mut dyn Write) -> Result<
         cells.truncate(columns);
         table.push(Tone::Plain, cells);
     }
+    let terminal = Terminal::of_stdout();
     table
-        .write(out, Terminal::of_stdout().colour)
+        .folded(&terminal, &LONG, &[LIMIT])
+        .write(out, terminal.colour)
         .map_err(Failure::output)
 }

@@ -175,3 +175,65 @@ fn nothing_is_wider_than_a_terminal_of_eighty_columns() {
         }
     }
 }
+
+/// The lines that were shown, without what a spinner drew meanwhile.
+fn lines_of(sent: &str) -> Vec<&str> {
+    let lines = sent.lines().map(|line| line.rsplit("\u{1b}[2K").next());
+    lines
+        .flatten()
+        .map(|line| line.trim_start_matches('\r'))
+        .collect()
+}
+
+#[test]
+fn tables_with_long_texts_fit_forty_eighty_and_a_hundred_and_twenty_columns() {
+    let scratch = Scratch::new();
+    let store = format!("file:{}", scratch.path("store.db").display());
+    let name = "a-rather-long-name-of-a-workload-with-many-units";
+    let set = format!("workload set {name} 64 --max-per-worker 2 --store {store}");
+    scratch.run(set.split(' ')).done();
+    let measured = "--time 20ms --leases 20 --interval 10ms --clients 2";
+    let lines = [
+        format!("doctor --store {store}"),
+        format!("workload list --store {store}"),
+        format!("bench stores --store memory --store {store} {measured}"),
+        format!("bench stores --processes 2 --store {store} {measured}"),
+        "playground --list".to_owned(),
+    ];
+    for (line, columns) in lines
+        .iter()
+        .flat_map(|line| [(line, 40), (line, 80), (line, 120)])
+    {
+        let sent = on_terminal(columns, Some("1"), line);
+        for shown in lines_of(&sent) {
+            let width = shown.chars().count();
+            assert!(width <= usize::from(columns), "{line}: {shown}\n{sent}");
+        }
+    }
+}
+
+#[test]
+fn long_texts_go_on_below_themselves_on_a_narrow_terminal() {
+    let scratch = Scratch::new();
+    let store = format!("file:{}", scratch.path("store.db").display());
+    let line = format!("doctor --store {store}");
+    let found = "this client may read, write, list, watch and delete them";
+    let piped = scratch.run(line.split(' ')).done();
+    assert!(piped.contains(found), "what is piped is whole: {piped}");
+    let sent = on_terminal(40, Some("1"), &line);
+    let folded = "records  good     this client may\n\
+                  (leader           read, write, list,\n\
+                  mode)             watch and delete\n                  them\n";
+    assert!(lines_of(&sent).join("\n").contains(folded), "{sent}");
+}
+
+#[test]
+fn stores_stand_above_their_figures_where_a_table_is_too_wide() {
+    let line = "bench stores --store memory --time 20ms --leases 20 --interval 10ms --clients 2";
+    let wide = on_terminal(120, Some("1"), line);
+    assert!(lines_of(&wide)[0].starts_with("store   load  "), "{wide}");
+    let narrow = on_terminal(40, Some("1"), line);
+    let lines = lines_of(&narrow);
+    assert_eq!(lines[0], "memory", "{narrow}");
+    assert!(lines[1].starts_with("load  "), "{narrow}");
+}

@@ -28,6 +28,7 @@ use crate::commands::worker::store_of;
 use crate::commands::write_json;
 use crate::failure::Failure;
 use crate::spinner::Spinner;
+use crate::terminal::Terminal;
 
 /// What a hand-over may take beyond the lease.
 const BEYOND_LEASE_MS: f64 = 1_000.0;
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &FailoverArgs, out: &mut dyn Write) -> Result<(), Failur
     drop(spinner);
     match args.json {
         true => write_json(out, &figures)?,
-        false => figures.write_table(out)?,
+        false => figures.write_table(out, &Terminal::of_stdout())?,
     }
     match figures.missed() {
         missed if missed.is_empty() => Ok(()),

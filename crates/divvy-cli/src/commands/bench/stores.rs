@@ -14,10 +14,15 @@ use crate::commands::write_json;
 use crate::failure::Failure;
 use crate::spinner::Spinner;
 use crate::table::{Align, Table, Tone};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, printable};
+use crate::wrap::fold;
 
 /// The cluster whose keys are written where none is named.
 const CLUSTER: &str = "divvy-bench";
+/// On a narrow terminal, the columns that are left out first, and the
+/// characters that the load keeps.
+const SPARE: [&str; 5] = ["of a core", "p50", "max", "each process", "p99"];
+const LOAD_CHARS_MIN: usize = 16;
 
 pub(crate) fn run(args: &StoresArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let mut settings = args.reach.settings()?;
@@ -139,16 +144,42 @@ fn failed(url: &StoreUrl, error: StoreError) -> Failure {
 }
 
 fn write_table(out: &mut dyn Write, figures: &[Figure]) -> Result<(), Failure> {
+    let terminal = Terminal::of_stdout();
+    let whole = table(figures, true);
+    if !terminal.interactive || whole.width() <= terminal.width {
+        return whole.write(out, terminal.colour).map_err(Failure::output);
+    }
+    // A store takes much room: it stands above what was measured of it.
+    let by_store = figures.chunk_by(|one, next| one.store == next.store);
+    for (index, of_one) in by_store.enumerate() {
+        if index > 0 {
+            writeln!(out).map_err(Failure::output)?;
+        }
+        let name = of_one.first().map_or("", |figure| &figure.store);
+        for line in fold(&printable(name), terminal.width) {
+            writeln!(out, "{line}").map_err(Failure::output)?;
+        }
+        let table = table(of_one, false);
+        let table = table.folded(&terminal, &[("load", LOAD_CHARS_MIN)], &SPARE);
+        table.write(out, terminal.colour).map_err(Failure::output)?;
+    }
+    Ok(())
+}
+
+/// What was measured, with or without the stores.
+fn table(figures: &[Figure], has_stores: bool) -> Table {
     let by_process = figures.iter().any(|figure| figure.per_process.is_some());
     let mut right = vec!["per second", "p50", "p99", "max", "of a core"];
     right.extend(by_process.then_some("each process"));
     let headings = [("store", Align::Left), ("load", Align::Left)];
-    let headings = headings
-        .into_iter()
-        .chain(right.into_iter().map(|heading| (heading, Align::Right)));
+    let headings = headings.into_iter().skip(usize::from(!has_stores));
+    let headings = headings.chain(right.into_iter().map(|heading| (heading, Align::Right)));
     let mut table = Table::new(headings.map(|(heading, align)| (heading.to_owned(), align)));
     for figure in figures {
         let mut cells = cells(figure);
+        if !has_stores {
+            cells.remove(0);
+        }
         if by_process {
             let range = figure.per_process;
             cells.push(
@@ -160,8 +191,7 @@ fn write_table(out: &mut dyn Write, figures: &[Figure]) -> Result<(), Failure> {
         }
         table.push(Tone::Plain, cells);
     }
-    let colour = Terminal::of_stdout().colour;
-    table.write(out, colour).map_err(Failure::output)
+    table
 }
 
 fn cells(figure: &Figure) -> Vec<String> {

@@ -97,7 +97,11 @@ impl Figures {
         missed
     }
 
-    pub(super) fn write_table(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(super) fn write_table(
+        &self,
+        out: &mut dyn Write,
+        terminal: &Terminal,
+    ) -> Result<(), Failure> {
         let headings = [
             ("what", Align::Left),
             ("p50", Align::Right),
@@ -120,8 +124,10 @@ impl Figures {
             ];
             table.push(Tone::Plain, cells);
         }
-        let colour = Terminal::of_stdout().colour;
-        table.write(out, colour).map_err(Failure::output)?;
+        table
+            .folded(terminal, &[("what", 12)], &["p50", "max"])
+            .write(out, terminal.colour)
+            .map_err(Failure::output)?;
         let headings = [
             ("beside its bound", Align::Left),
             ("measured", Align::Right),
@@ -138,19 +144,30 @@ impl Figures {
             table.push(tone, cells);
         }
         writeln!(out).map_err(Failure::output)?;
-        table.write(out, colour).map_err(Failure::output)?;
-        writeln!(
-            out,
-            "\n{} workers with {} partitions started in {:.0} ms, window and first lease included\n\
-             {} failed starts, {} partition-seconds with two owners, {} ids held twice",
-            self.start_workers,
-            self.start_partitions,
-            self.cold_start_ms,
-            self.failed_starts,
-            self.two_owner_partition_seconds,
-            self.duplicate_ids
-        )
-        .map_err(Failure::output)
+        table
+            .folded(terminal, &[("beside its bound", 12)], &[])
+            .write(out, terminal.colour)
+            .map_err(Failure::output)?;
+        writeln!(out).map_err(Failure::output)?;
+        for sentence in self.sentences() {
+            for line in terminal.lines(&sentence) {
+                writeln!(out, "{line}").map_err(Failure::output)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sentences(&self) -> [String; 2] {
+        [
+            format!(
+                "{} workers with {} partitions started in {:.0} ms, window and first lease included",
+                self.start_workers, self.start_partitions, self.cold_start_ms,
+            ),
+            format!(
+                "{} failed starts, {} partition-seconds with two owners, {} ids held twice",
+                self.failed_starts, self.two_owner_partition_seconds, self.duplicate_ids
+            ),
+        ]
     }
 }
 
@@ -158,10 +175,9 @@ impl Figures {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_beyond_its_bound_is_missed_and_so_is_what_must_not_be() {
-        let spread = Spread::of(Vec::new());
-        let mut figures = Figures {
+    fn figures() -> Figures {
+        let spread = Spread::of(vec![Duration::from_millis(12_345)]);
+        Figures {
             preset: "fast",
             store: String::new(),
             workers: 2,
@@ -177,11 +193,43 @@ mod tests {
             two_owner_partition_seconds: 0.0,
             duplicate_ids: 0,
             bounds: vec![Bound::new("kept", 5.0, 5.0)],
-        };
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_its_bound_is_missed_and_so_is_what_must_not_be() {
+        let mut figures = figures();
         assert!(figures.missed().is_empty());
         figures.bounds.push(Bound::new("election, ms", 5.5, 5.0));
         figures.failed_starts = 2;
         let expected = ["election, ms 5.5 is above 5.0", "2 failed starts"];
         assert_eq!(figures.missed(), expected);
+    }
+
+    #[test]
+    fn figures_fit_the_terminal_and_are_whole_where_they_are_piped() {
+        let long = "first assignment, from the end of its window to the last start, ms";
+        let mut figures = figures();
+        figures.bounds.push(Bound::new(long, 12_345.6, 5000.0));
+        let on = |interactive, width| {
+            let terminal = Terminal {
+                interactive,
+                colour: false,
+                width,
+            };
+            let mut out = Vec::new();
+            let written = figures.write_table(&mut out, &terminal);
+            written.expect("a vector takes anything");
+            String::from_utf8(out).expect("tables are text")
+        };
+        for width in [40, 80, 120] {
+            let text = on(true, width);
+            let longest = text.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(width), "{width}: {text}");
+            for word in long.split(' ').chain(["12345", "5000.0", "held"]) {
+                assert!(text.contains(word), "{width}: {word} is not in {text}");
+            }
+        }
+        assert!(on(false, 40).contains(&format!("\n{long}   12345.6  5000.0\n")));
     }
 }

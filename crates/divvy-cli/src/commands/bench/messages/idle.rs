@@ -14,10 +14,12 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use super::place::Place;
+use super::report::write_named;
 use crate::args::MessagesArgs;
 use crate::commands::bench::failover::Spread;
 use crate::commands::write_json;
 use crate::failure::Failure as Failed;
+use crate::terminal::Terminal;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
@@ -88,10 +90,7 @@ impl Cost {
                 format!("{:.2} ms", self.latency_ms.p99),
             ),
         ];
-        for (name, value) in rows {
-            writeln!(out, "{name:<38} {value}").map_err(Failed::output)?;
-        }
-        Ok(())
+        write_named(out, &Terminal::of_stdout(), 38, &rows)
     }
 }
 

@@ -9,6 +9,11 @@ use super::ledger::Account;
 use super::overhead::Overhead;
 use crate::commands::bench::failover::Spread;
 use crate::failure::Failure;
+use crate::terminal::Terminal;
+use crate::wrap::fold;
+
+/// Characters that a name keeps on a narrow terminal.
+const NAME_CHARS_MIN: usize = 16;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -73,9 +78,74 @@ impl Figures {
                 ("  longer by a factor of", format!("{:.2}", backlog.ratio)),
             ]);
         }
-        for (name, value) in rows {
-            writeln!(out, "{name:<36} {value:>12}").map_err(Failure::output)?;
+        let rows = rows
+            .into_iter()
+            .map(|(name, value)| (name, format!("{value:>12}")));
+        let rows: Vec<_> = rows.collect();
+        write_named(out, &Terminal::of_stdout(), 36, &rows)
+    }
+}
+
+/// Writes values, each behind its name, for which there are so many columns;
+/// on a narrow terminal names go on below themselves.
+pub(super) fn write_named(
+    out: &mut dyn Write,
+    terminal: &Terminal,
+    columns: usize,
+    rows: &[(&str, String)],
+) -> Result<(), Failure> {
+    let values = rows.iter().map(|(_, value)| value.chars().count());
+    let left = terminal.width.saturating_sub(values.max().unwrap_or(0) + 1);
+    let columns = match terminal.interactive {
+        true => columns.min(left.max(NAME_CHARS_MIN)),
+        false => columns,
+    };
+    for (name, value) in rows {
+        let mut value = value.as_str();
+        for line in fold(name, columns) {
+            let line = format!("{line:<columns$} {value}");
+            writeln!(out, "{}", line.trim_end()).map_err(Failure::output)?;
+            value = "";
         }
-        Ok(())
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(interactive: bool, width: usize) -> String {
+        let rows = [
+            ("  not in flight at a kill", format!("{:>12}", 0)),
+            (
+                "from publishing to the ledger, p50",
+                format!("{:>12}", "1.5 ms"),
+            ),
+        ];
+        let terminal = Terminal {
+            interactive,
+            colour: false,
+            width,
+        };
+        let mut out = Vec::new();
+        let written = write_named(&mut out, &terminal, 36, &rows);
+        written.expect("a vector takes anything");
+        String::from_utf8(out).expect("names and values are text")
+    }
+
+    #[test]
+    fn names_go_on_below_themselves_where_a_terminal_is_narrow() {
+        assert_eq!(
+            on(true, 40),
+            "  not in flight at a kill              0\n\
+             from publishing to the            1.5 ms\n\
+             ledger, p50\n"
+        );
+        let whole = "  not in flight at a kill                       0\n\
+                     from publishing to the ledger, p50         1.5 ms\n";
+        for (interactive, width) in [(true, 80), (true, 120), (false, 40)] {
+            assert_eq!(on(interactive, width), whole);
+        }
     }
 }
