@@ -35,7 +35,7 @@ pub(crate) use placement::{BAND_MIN, OptionArgs, PlacementArgs};
 pub(crate) use playground::{MemberArgs, PlaygroundArgs};
 pub(crate) use shell::{CompletionsArgs, ManArgs, Shell, WordsArgs};
 pub(crate) use simulate::{Mode, SimulateArgs};
-pub(crate) use store::STORE_VARIABLE;
+pub(crate) use store::{NatsArgs, STORE_VARIABLE};
 pub(crate) use webhook::{WEBHOOK_VARIABLE, WebhookArgs};
 use whole::at_least_one;
 pub(crate) use worker::{OnStop, Preset, WorkerArgs};

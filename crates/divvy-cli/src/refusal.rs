@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::args::NatsArgs;
 use crate::failure::Failure;
 use crate::terminal::{self, excerpt};
 
@@ -46,9 +47,11 @@ fn told(error: &clap::Error) -> String {
     }
     let typed = named(error, ContextKind::InvalidValue);
     let said = match error.kind() {
-        ErrorKind::UnknownArgument => {
-            arg.map(|arg| format!("argument '{}': is unknown", excerpt(&arg)))
-        }
+        ErrorKind::UnknownArgument => arg.map(|arg| {
+            let command = asked_for(error).unwrap_or_default();
+            let rule = of_others(&command, &arg).unwrap_or("is unknown");
+            format!("argument '{}': {rule}", excerpt(&arg))
+        }),
         ErrorKind::InvalidSubcommand => named(error, ContextKind::InvalidSubcommand)
             .map(|command| format!("command '{}': is unknown", excerpt(&command))),
         ErrorKind::MissingSubcommand => named(error, ContextKind::ValidSubcommand)
@@ -80,6 +83,18 @@ fn told(error: &clap::Error) -> String {
     said.unwrap_or_else(|| first_line(error))
 }
 
+/// Why a command is without a flag that its neighbours have.
+fn of_others(command: &str, arg: &str) -> Option<&'static str> {
+    let is_of = |name: &str| command.split(' ').nth(1) == Some(name);
+    if (is_of("agent") || is_of("workload")) && NatsArgs::has(arg) {
+        return Some("is for NATS, which has no leases; agents use memory, file and redis stores");
+    }
+    if is_of("workload") && arg == "--cluster" {
+        return Some("is not needed: workloads belong to all clusters of a store");
+    }
+    None
+}
+
 /// What may have been meant, or else where to read what there is.
 fn hint(error: &clap::Error) -> Option<String> {
     // The bound or the names are told with the value.
@@ -89,8 +104,12 @@ fn hint(error: &clap::Error) -> Option<String> {
     ) {
         return None;
     }
+    let command = asked_for(error);
+    let arg = named(error, ContextKind::InvalidArg).unwrap_or_default();
+    let is_meant = of_others(command.as_deref().unwrap_or_default(), &arg).is_some();
     let meant = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand];
-    let meant = meant.into_iter().find_map(|kind| match error.get(kind)? {
+    let mut meant = meant.into_iter().filter(|_| !is_meant);
+    let meant = meant.find_map(|kind| match error.get(kind)? {
         ContextValue::String(name) => Some(name.clone()),
         ContextValue::Strings(names) => Some(names[..names.len().min(NAMED_MAX)].join(", ")),
         _ => None,
@@ -98,7 +117,7 @@ fn hint(error: &clap::Error) -> Option<String> {
     if let Some(meant) = meant {
         return Some(format!("there is {meant}"));
     }
-    Some(format!("{} --help shows what there is", asked_for(error)?))
+    Some(format!("{} --help shows what there is", command?))
 }
 
 /// The command that was being typed, as its usage begins.
@@ -155,6 +174,23 @@ mod tests {
                 "assign --wrokers 3",
                 "argument '--wrokers': is unknown",
                 "there is --workers",
+            ),
+            (
+                "agent --store memory --bucket b",
+                "argument '--bucket': is for NATS, which has no leases; agents use memory, file \
+                 and redis stores",
+                "divvy agent --help shows what there is",
+            ),
+            (
+                "workload list --creds-file c",
+                "argument '--creds-file': is for NATS, which has no leases; agents use memory, \
+                 file and redis stores",
+                "divvy workload list --help shows what there is",
+            ),
+            (
+                "workload set orders 8 --cluster c",
+                "argument '--cluster': is not needed: workloads belong to all clusters of a store",
+                "divvy workload set --help shows what there is",
             ),
             ("stauts", "command 'stauts': is unknown", "there is status"),
             (

@@ -8,7 +8,7 @@ use divvy::store::StoreUrl;
 
 use super::exec::ExecArgs;
 use super::listen::ListenArgs;
-use super::store::{StoreArgs, span, typed_store};
+use super::store::{LeaseStoreArgs, span, typed_store};
 use super::webhook::WebhookArgs;
 use super::whole::number;
 
@@ -73,5 +73,5 @@ pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) http: ListenArgs,
     #[command(flatten)]
-    pub(crate) reach: StoreArgs,
+    pub(crate) reach: LeaseStoreArgs,
 }

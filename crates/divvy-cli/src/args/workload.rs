@@ -5,7 +5,7 @@ use divvy::lease::PARTITIONS_MAX;
 use divvy::store::StoreUrl;
 
 use super::help;
-use super::store::{StoreArgs, typed_store};
+use super::store::{ServerArgs, typed_store};
 use super::whole::whole;
 
 #[derive(Debug, Subcommand)]
@@ -49,9 +49,9 @@ pub(crate) enum WorkloadCommand {
 /// Whose workloads.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkloadStore {
-    /// The store of the cluster [default: that of DIVVY_STORE]
+    /// The store of the workloads [default: that of DIVVY_STORE]
     #[arg(long, value_name = "URL", value_parser = typed_store)]
     pub(crate) store: Option<StoreUrl>,
     #[command(flatten)]
-    pub(crate) reach: StoreArgs,
+    pub(crate) reach: ServerArgs,
 }

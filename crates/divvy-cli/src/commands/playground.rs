@@ -32,6 +32,13 @@ use crate::terminal::Terminal;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &PlaygroundArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let of_store = args.interval.map(|_| "--interval".to_owned());
+    let of_store = of_store.or_else(|| args.reach.first_flag());
+    let has_store = args.observe || args.store.is_some();
+    if let Some(flag) = of_store.filter(|_| !has_store) {
+        let rule = format!("{flag} goes with --store, or with --observe");
+        return Err(Failure::Usage(rule));
+    }
     if args.list {
         return list(args, out);
     }
@@ -39,16 +46,8 @@ pub(crate) fn run(args: &PlaygroundArgs, out: &mut dyn Write) -> Result<(), Fail
         let rule = "goes with --headless or --list";
         return Err(Failure::Usage(format!("--json {rule}")));
     }
-    if args.observe || args.store.is_some() {
+    if has_store {
         return serve(args, None, out);
-    }
-    if args.reach.cluster != "default" {
-        let rule = "--cluster goes with --store, or with --observe";
-        return Err(Failure::Usage(rule.to_owned()));
-    }
-    if args.interval.is_some() {
-        let rule = "--interval goes with --store, or with --observe";
-        return Err(Failure::Usage(rule.to_owned()));
     }
     let scenario = match &args.scenario {
         Some(name) => Some(scenario(name, args.seed)?),

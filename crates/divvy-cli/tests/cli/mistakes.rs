@@ -345,6 +345,53 @@ fn an_unknown_flag_or_a_missing_argument_is_wrong_usage() {
 }
 
 #[test]
+fn what_only_nats_has_is_refused_where_leases_are_needed() {
+    for flag in [
+        "--bucket b",
+        "--replicas 3",
+        "--token-file t",
+        "--nkey-file n",
+        "--creds-file c",
+    ] {
+        for line in ["agent --store memory", "workload list --store file:./a.db"] {
+            let run = divvy(&format!("{line} {flag}"));
+            let name = flag.split(' ').next().unwrap_or_default();
+            let rule = "is for NATS, which has no leases; agents use memory, file and redis stores";
+            let told = format!("error: argument '{name}': {rule}\nhint: divvy ");
+            assert_eq!(run.code, 2, "{line} {flag}");
+            assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+        }
+    }
+    for command in ["agent", "workload list", "workload set", "workload remove"] {
+        let help = divvy(&format!("{command} --help")).done();
+        assert!(!help.contains("NATS"), "{command}: {help}");
+    }
+    let scratch = Scratch::new();
+    scratch.file("agent.yaml", "bucket: b\n");
+    let run = scratch.run(["agent", "--config", "agent.yaml"]);
+    run.refused(
+        1,
+        "--config agent.yaml: field 'bucket': there is no such field",
+    );
+}
+
+#[test]
+fn flags_of_a_store_need_one() {
+    for flag in [
+        "--cluster c",
+        "--interval 1s",
+        "--user ada",
+        "--bucket b",
+        "--require-tls",
+    ] {
+        let name = flag.split(' ').next().unwrap_or_default();
+        let told = format!("{name} goes with --store, or with --observe\n");
+        divvy(&format!("playground {flag}")).refused(2, &told);
+        divvy(&format!("playground --list {flag}")).refused(2, &told);
+    }
+}
+
+#[test]
 fn ids_that_only_look_like_counts_are_ids() {
     for ids in [
         "10.0.0.1,10.0.0.2",

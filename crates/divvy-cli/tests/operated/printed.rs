@@ -76,7 +76,7 @@ fn every_setting_of_an_agent_has_its_source_and_is_read_back() {
     let at = directory.path();
     let file = "preset: fast\nlease_ttl: 2s\nmin_partitions: 1\nnode: 007\nexec: sleep {unit}\n\
                 health_cmd: test -e /tmp\nhealth_interval: 3s\noutput_dir: out\nuser: off\n\
-                listen: localhost:9470\nrequire_tls: true\nreplicas: 3\ncluster: of-file\n";
+                listen: localhost:9470\nrequire_tls: true\ncluster: of-file\n";
     write(at, "agent.yaml", file, 0o644);
     let words = "agent --config agent.yaml --weight 2.5 --workloads demo:8,mail:2 --grace 60s \
                  --cluster c --tls-ca ca.pem";
@@ -97,8 +97,6 @@ fn every_setting_of_an_agent_has_its_source_and_is_read_back() {
         ("user", ("\"off\"", "agent.yaml")),
         ("tls_ca", ("\"ca.pem\"", "--tls-ca")),
         ("require_tls", ("true", "agent.yaml")),
-        ("replicas", ("3", "agent.yaml")),
-        ("bucket", ("divvy", "default")),
         ("store_operation_timeout", ("2s", "default")),
         ("# webhook", ("none", "default")),
         ("# listen_token_file", ("none", "default")),
@@ -137,7 +135,8 @@ fn every_setting_of_a_worker_has_its_source_and_is_read_back() {
     let directory = TempDir::new().unwrap();
     let at = directory.path();
     let file = "preset: calm\ngroups: [orders]\nshards_per_group: 4\nretry: {max_retries: 5}\n\
-                store: memory\nexec_grace: 3s\ngrace: 1s\nlisten: 127.0.0.1:9470\ntick: 1s\n";
+                store: memory\nexec_grace: 3s\ngrace: 1s\nlisten: 127.0.0.1:9470\ntick: 1s\n\
+                replicas: 3\n";
     write(at, "worker.yaml", file, 0o644);
     let words = "worker --config worker.yaml --instance off --strategy balanced --cluster c \
                  --weight 2 --zone b --on-stop return --return-within 9s --webhook https://h/x \
@@ -151,6 +150,8 @@ fn every_setting_of_a_worker_has_its_source_and_is_read_back() {
         ("exec_grace", ("3s", "worker.yaml")),
         ("grace", ("1s", "worker.yaml")),
         ("tick", ("1s", "worker.yaml")),
+        ("replicas", ("3", "worker.yaml")),
+        ("bucket", ("divvy", "default")),
         ("deadlines", ("false", "default")),
         ("listen", ("\"127.0.0.1:9470\"", "worker.yaml")),
         ("webhook", ("\"https://h/x\"", "--webhook")),
@@ -277,8 +278,8 @@ const WRONG: &[(&str, &str, &str)] = &[
         "field 'store': store '",
     ),
     (
-        "agent",
-        "replicas: 2\nworkloads: {a: 1}",
+        "worker",
+        "replicas: 2\ngroups: [a]",
         "replicas '2': must be 1, 3 or 5",
     ),
     ("agent", "node: a\nworker: b", "by another name: give one"),

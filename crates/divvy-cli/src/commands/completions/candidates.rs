@@ -4,6 +4,8 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command, Id, ValueHint};
 use divvy_playground::builtins;
 
+use crate::args::NatsArgs;
+
 /// How the address of a store begins.
 const STORES: [(&str, &str); 7] = [
     ("memory", "in this process, so alone"),
@@ -117,14 +119,14 @@ impl<'a> Asked<'a> {
 
     pub(super) fn candidates(&self) -> Candidates {
         if let Some(arg) = self.waiting {
-            return values(arg, "", self.current);
+            return self.values(arg, "", self.current);
         }
         if self.is_open || !self.current.starts_with('-') {
             return self.commands_or_values();
         }
         match self.current.split_once('=') {
             Some((flag, value)) => match self.flag(flag) {
-                Some(arg) if takes_value(arg) => values(arg, &format!("{flag}="), value),
+                Some(arg) if takes_value(arg) => self.values(arg, &format!("{flag}="), value),
                 _ => words(Vec::new()),
             },
             None => self.flags(),
@@ -143,7 +145,7 @@ impl<'a> Asked<'a> {
         let last = self.command.get_positionals().last();
         let repeated = last.filter(|arg| matches!(arg.get_action(), ArgAction::Append));
         match positionals.nth(self.positionals).or(repeated) {
-            Some(arg) => values(arg, "", self.current),
+            Some(arg) => self.values(arg, "", self.current),
             None => words(Vec::new()),
         }
     }
@@ -164,45 +166,53 @@ impl<'a> Asked<'a> {
             .map(|(flag, about)| (flag.as_str(), about.clone()));
         starting(flags, "", self.current)
     }
-}
 
-/// The values of an argument that go on from what was typed.
-fn values(arg: &Arg, before: &str, typed: &str) -> Candidates {
-    let names = arg.get_possible_values();
-    if !names.is_empty() {
-        let names = names.iter().filter(|name| !name.is_hide_set());
-        let names = names.map(|name| (name.get_name(), told(name.get_help())));
-        return starting(names, before, typed);
+    /// The values of an argument that go on from what was typed.
+    fn values(&self, arg: &Arg, before: &str, typed: &str) -> Candidates {
+        let names = arg.get_possible_values();
+        if !names.is_empty() {
+            let names = names.iter().filter(|name| !name.is_hide_set());
+            let names = names.map(|name| (name.get_name(), told(name.get_help())));
+            return starting(names, before, typed);
+        }
+        match arg.get_id().as_str() {
+            "store" if typed.starts_with("file:") => {
+                return paths(Kind::Files, format!("{before}file:"));
+            }
+            "store" => {
+                let stores = STORES.into_iter().filter(|(start, _)| self.can_use(start));
+                let stores = stores.map(|(start, about)| (start, about.to_owned()));
+                return starting(stores, before, typed);
+            }
+            "scenario" => {
+                let scenarios = builtins();
+                let scenarios = scenarios.iter().map(|s| (s.name(), s.title().to_owned()));
+                let found = starting(scenarios, before, typed);
+                // None of them: the name of a file.
+                return if found.words.is_empty() {
+                    paths(Kind::Files, before.to_owned())
+                } else {
+                    found
+                };
+            }
+            _ => {}
+        }
+        let forms = arg.get_value_names().unwrap_or_default();
+        let reads_files = forms.iter().any(|form| form.contains("@FILE"));
+        match arg.get_value_hint() {
+            ValueHint::AnyPath | ValueHint::FilePath => paths(Kind::Files, before.to_owned()),
+            ValueHint::DirPath => paths(Kind::Directories, before.to_owned()),
+            _ if reads_files && typed.starts_with('@') => paths(Kind::Files, format!("{before}@")),
+            _ if reads_files => starting([("@", "a file".to_owned())], before, typed),
+            _ => words(Vec::new()),
+        }
     }
-    match arg.get_id().as_str() {
-        "store" if typed.starts_with("file:") => {
-            return paths(Kind::Files, format!("{before}file:"));
-        }
-        "store" => {
-            let stores = STORES.map(|(start, about)| (start, about.to_owned()));
-            return starting(stores, before, typed);
-        }
-        "scenario" => {
-            let scenarios = builtins();
-            let scenarios = scenarios.iter().map(|s| (s.name(), s.title().to_owned()));
-            let found = starting(scenarios, before, typed);
-            // None of them: the name of a file.
-            return if found.words.is_empty() {
-                paths(Kind::Files, before.to_owned())
-            } else {
-                found
-            };
-        }
-        _ => {}
-    }
-    let forms = arg.get_value_names().unwrap_or_default();
-    let reads_files = forms.iter().any(|form| form.contains("@FILE"));
-    match arg.get_value_hint() {
-        ValueHint::AnyPath | ValueHint::FilePath => paths(Kind::Files, before.to_owned()),
-        ValueHint::DirPath => paths(Kind::Directories, before.to_owned()),
-        _ if reads_files && typed.starts_with('@') => paths(Kind::Files, format!("{before}@")),
-        _ if reads_files => starting([("@", "a file".to_owned())], before, typed),
-        _ => words(Vec::new()),
+
+    /// Whether a store with such an address will do for the command: lease mode
+    /// has none of the flags of NATS, and no use for it.
+    fn can_use(&self, start: &str) -> bool {
+        let mut flags = self.command.get_arguments().filter_map(Arg::get_long);
+        !matches!(start, "nats://" | "tls://") || flags.any(NatsArgs::has)
     }
 }
 
@@ -298,6 +308,10 @@ mod tests {
             named("status --store redis"),
             "redis:// rediss:// redis+unix://"
         );
+        assert_eq!(named("doctor --store n"), "nats://");
+        for alone in ["agent --store n", "workload list --store=t"] {
+            assert_eq!(named(alone), "", "agents cannot use NATS");
+        }
         assert_eq!(named("playground --scenario half"), "half-the-fleet-dies");
         assert_eq!(named("completions f"), "fish");
         assert_eq!(named("assign --workers "), "@");
