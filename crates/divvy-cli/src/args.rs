@@ -41,7 +41,7 @@ use whole::at_least_one;
 pub(crate) use worker::{OnStop, Preset, WorkerArgs};
 pub(crate) use workload::{WorkloadCommand, WorkloadStore};
 
-/// divvy divides partitions of work among workers: fairly, with few moves, one owner each.
+/// Divide partitions of work among workers: fairly, with few moves, one owner each
 #[derive(Debug, Parser)]
 #[command(
     name = "divvy",
@@ -75,8 +75,8 @@ pub(crate) enum Command {
     #[command(
         long_about = help::PLAN,
         after_long_help = help::PLAN_EXAMPLES,
-        override_usage = "divvy plan --workers <WORKERS> --partitions <PARTITIONS> --add <N> [OPTIONS]\n       \
-            divvy plan --previous <@FILE> [--to <WORKERS>] [OPTIONS]"
+        override_usage = "divvy plan --workers <WORKERS> --partitions <PARTITIONS> [OPTIONS]\n       \
+            divvy plan --previous <@FILE> [OPTIONS]"
     )]
     Plan(PlanArgs),
     /// Show the ranking behind the place of one partition
@@ -86,10 +86,10 @@ pub(crate) enum Command {
         override_usage = "divvy explain <PARTITION> --workers <WORKERS> [OPTIONS]"
     )]
     Explain(ExplainArgs),
-    /// Take part in a cluster, and say what happens
+    /// Take part in a cluster in leader mode, and say what happens
     #[command(long_about = help::WORKER, after_long_help = help::WORKER_EXAMPLES)]
     Worker(WorkerArgs),
-    /// Run a command for each partition that this machine gets, in lease mode
+    /// Run a command for each partition that it gets, in lease mode
     #[command(long_about = help::AGENT, after_long_help = help::AGENT_EXAMPLES)]
     Agent(AgentArgs),
     /// Show or change the workloads that agents find in a store
@@ -117,7 +117,7 @@ pub(crate) enum Command {
     #[command(long_about = help::PIN, after_long_help = help::PIN_EXAMPLES)]
     Pin(PinArgs),
     /// Let a pinned partition go where it belongs
-    #[command(long_about = help::PIN, after_long_help = help::PIN_EXAMPLES)]
+    #[command(long_about = help::UNPIN, after_long_help = help::PIN_EXAMPLES)]
     Unpin(UnpinArgs),
     /// Have the partitions or workloads read anew
     #[command(long_about = help::REFRESH, after_long_help = help::REFRESH_EXAMPLES)]
@@ -135,8 +135,8 @@ pub(crate) enum Command {
     #[command(
         long_about = help::SIMULATE,
         after_long_help = help::SIMULATE_EXAMPLES,
-        override_usage = "divvy simulate --mode leader [--seeds <N> | --hours <H> | --seed <N>] [OPTIONS]\n       \
-            divvy simulate --mode leader --defects | --figures [OPTIONS]"
+        override_usage = "divvy simulate [--seeds <N> | --hours <H> | --seed <N>] [OPTIONS]\n       \
+            divvy simulate --defects | --figures [OPTIONS]"
     )]
     Simulate(SimulateArgs),
     /// Open a cluster to break, in the browser

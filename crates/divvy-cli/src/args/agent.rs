@@ -19,7 +19,7 @@ pub(crate) enum AgentPreset {
     Fast,
     /// A lease of 10 seconds
     Default,
-    /// Those of the system whose layout of keys is shared: a lease of 90 seconds
+    /// Those of rendezgo: a lease of 90 seconds
     Rendezgo,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct AgentArgs {
     /// The store of the cluster [default: that of DIVVY_STORE]
     #[arg(long, value_name = "URL", value_parser = typed_store)]
     pub(crate) store: Option<StoreUrl>,
-    /// This worker's name in its cluster [default: the pod's, or the host's with a random end]
+    /// This worker's name, as `divvy status` shows it [default: the pod's, or the host's with a random end]
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
     /// Its capacity in relation to the others [default: 1]
@@ -54,8 +54,6 @@ pub(crate) struct AgentArgs {
     /// Timings, where no file has them [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) preset: Option<AgentPreset>,
-    #[command(flatten)]
-    pub(crate) run: ExecArgs,
     /// A command whose success says that this worker is healthy
     #[arg(long, value_name = "COMMAND")]
     pub(crate) health_cmd: Option<String>,
@@ -68,6 +66,8 @@ pub(crate) struct AgentArgs {
     /// End after this long
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) run_for: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) run: ExecArgs,
     #[command(flatten)]
     pub(crate) webhook: WebhookArgs,
     #[command(flatten)]

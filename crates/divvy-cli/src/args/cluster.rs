@@ -68,7 +68,7 @@ pub(crate) struct WhyArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkerNameArgs {
-    /// The worker, as divvy status shows it
+    /// The worker, as `divvy status` shows it
     pub(crate) worker: String,
     #[command(flatten)]
     pub(crate) at: ClusterArgs,
@@ -76,7 +76,7 @@ pub(crate) struct WorkerNameArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DrainArgs {
-    /// The worker, as divvy status shows it
+    /// The worker, as `divvy status` shows it
     pub(crate) worker: String,
     /// Wait until it has nothing left, at most this long
     #[arg(long, value_name = "SPAN", value_parser = span)]
@@ -89,7 +89,7 @@ pub(crate) struct DrainArgs {
 pub(crate) struct PinArgs {
     /// The partition, such as orders:17
     pub(crate) partition: String,
-    /// The worker that shall have it, as divvy status shows it
+    /// The worker that shall have it, as `divvy status` shows it
     pub(crate) worker: String,
     #[command(flatten)]
     pub(crate) at: ClusterArgs,

@@ -9,8 +9,8 @@ to a worker (`divvy assign`), for reasons that can be shown (`divvy explain`). W
 workers would move can be seen before it is done (`divvy plan`). The same input gives the same \
 placement on every machine, in any order, in every release.
 
-Members of a live cluster are `divvy worker` and `divvy agent`, which runs a command for each \
-partition. `divvy doctor` examines the store that they meet in; `divvy status`, `divvy top` and \
+A live cluster is made of `divvy worker`, of which one leads and places partitions (leader mode), or of \
+`divvy agent`, which runs a command for each partition that it has a lease of (lease mode). `divvy doctor` examines the store that they meet in; `divvy status`, `divvy top` and \
 `divvy why` look at them, and `divvy drain`, `divvy pin` and others change what is wished of them. \
 `divvy playground` opens a cluster to break.";
 
@@ -23,7 +23,12 @@ Examples:
 
 Output:
   Results go to stdout, warnings and errors to stderr. --json has everything
-  that a table has. Colours only on a terminal, and not where NO_COLOR is set.
+  that a table has. Colours only on a terminal.
+
+Environment:
+  DIVVY_STORE    the store, where no --store is given; may hold a password
+  DIVVY_WEBHOOK  the same for --webhook of workers and agents
+  NO_COLOR       no colours, unless it is empty
 
 Exit codes:
   0  done
@@ -266,11 +271,11 @@ On servers:
 pub(super) const AGENT: &str = "\
 Takes part in a cluster in lease mode: every partition of a workload is a lease, and whoever has it \
 runs --exec for it. There is no leader; agents that share a store share its workloads, also those \
-of other clusters: --cluster parts who ranks with whom and what operators wish, not leases, so \
-clusters of one store need workloads of different names. The command \
+of other clusters: --cluster says who is ranked with whom and whom operators steer, but leases are \
+everybody's, so clusters of one store need workloads of different names. The command \
 is started again when it ends, and stopped (SIGTERM, after --grace SIGKILL) before its lease is \
-given back. It never outlives the agent, nor does what it starts in its process group. A command \
-that cannot be run is not owned.
+given back. It never outlives the agent, nor does what it starts in its process group. A partition \
+whose command cannot be started is not owned.
 
 No shell reads --exec: quotes keep words together, and {partition}, {workload}, {unit} and {token} are \
 filled in. Another {word} is refused as a mistake; {{word}} stands for {word}. \
@@ -371,13 +376,13 @@ Examples:
   divvy why demo:3 --store file:./agents.db --json";
 
 pub(super) const CORDON: &str = "\
-Lets a worker keep what it has, and gives it nothing more, until divvy uncordon. The wish stays in the \
+Lets a worker keep what it has, and gives it nothing more, until `divvy uncordon`. The wish stays in the \
 store: whoever leads, or every worker in lease mode, follows it at once, and still does after a \
 restart.";
 
 pub(super) const DRAIN: &str = "\
 Lets a worker give up everything, so that it can be taken away without anybody noticing, and gives \
-it nothing until divvy uncordon. Where nobody else can take its partitions, it keeps them.";
+it nothing until `divvy uncordon`. Where nobody else can take its partitions, it keeps them.";
 
 pub(super) const UNCORDON: &str = "\
 Gives a worker that was cordoned or drained its share again.";
@@ -389,9 +394,12 @@ Examples:
   divvy uncordon one --store file:./agents.db";
 
 pub(super) const PIN: &str = "\
-A pinned partition goes to its worker and stays there for as long as that worker is there, healthy, \
-not drained and able to have it; otherwise it goes where it would go without. divvy unpin takes \
-that back.";
+Keeps a partition with a worker: it goes there, and stays for as long as that worker is there, \
+healthy, not drained and able to have it; otherwise it goes where it would go without. The wish stays \
+in the store until `divvy unpin`.";
+
+pub(super) const UNPIN: &str = "\
+Lets a pinned partition go where it belongs: takes back what `divvy pin` has wished.";
 
 pub(super) const PIN_EXAMPLES: &str = "\
 Examples:
@@ -436,7 +444,7 @@ Examples:
 
 pub(super) const WORKER: &str = "\
 Takes part in a cluster as one of its workers: claims a stable id, may lead, and owns what it is \
-given until a signal (TERM or INT) or --run-for ends it. Every event is a line of JSON on stdout, \
+given until SIGTERM, SIGINT or --run-for ends it. Every event is a line of JSON on stdout, \
 with at_us (microseconds of a clock that all processes of the machine share), instance, event and \
 what belongs to it: listening, claimed, session_ended, lease_regained, state_changed, adopted, \
 assigned, started, revoked, stopped, leadership_changed, committed, error (with its kind), ended; \
@@ -453,7 +461,7 @@ SIGHUP reads --config again, for partitions and weight, names what takes a resta
 read the source of partitions again.
 
 --webhook, --listen, --config and --print-config are those of `divvy agent`; in the file, --grace is \
-exec_grace and --on-stop is shutdown.
+exec_grace, --operation-timeout is store_operation_timeout and --on-stop is shutdown.
 
 --on-stop leave hands its partitions over at once; --on-stop return keeps them for an instance of \
 the same name, for --return-within.
@@ -511,7 +519,7 @@ needed. Ctrl-C ends it.
 A scenario is a world, what is done to it and when, and a goal in numbers. --headless runs one as \
 fast as it goes, without a page, and exits with 1 where its goal is missed or an invariant broken.
 
---store starts real workers in place of a world, each a process of this program, on a Redis, a NATS or \
+--store starts real workers in place of a world, each a process of this program, on Redis, NATS or \
 a file and by real time. Killing one is a SIGKILL and pausing it a SIGSTOP; cutting one off from its \
 store, and breaking that, is done inside of the workers, so whoever else uses the store notices \
 nothing. They are a cluster of their own, unless --cluster names one that nobody is in. Ctrl-C ends \
@@ -522,7 +530,7 @@ them and deletes all that they have written. DIVVY_STORE alone starts nothing:
   divvy playground --store nats://127.0.0.1:4222 --partitions 1000
 
 --observe shows a live cluster in place of a world: its workers, partitions and moves as they are, \
-by real time, as divvy status, top and why tell them. Nothing can be changed from that page, and what \
+by real time, as `divvy status`, `top` and `why` tell them. Nothing can be changed from that page, and what \
 the store does not tell is left out. A store that goes away is waited for:
 
   divvy playground --observe --store redis://127.0.0.1:6379 --cluster orders

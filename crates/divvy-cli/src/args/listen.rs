@@ -9,7 +9,7 @@ use divvy::Invalid;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct ListenArgs {
-    /// Answer HTTP there, such as 127.0.0.1:9470; port 0 picks one, which is told
+    /// Answer HTTP there, such as 127.0.0.1:9470; port 0 takes a free one, which is printed
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
     /// A file with the token that clients have to send, where others than this machine can reach it

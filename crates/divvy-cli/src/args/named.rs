@@ -4,6 +4,7 @@ use std::error::Error;
 use std::ffi::OsStr;
 use std::str::FromStr;
 
+use clap::ValueEnum;
 use clap::builder::{PossibleValue, TypedValueParser};
 use divvy::observer::Mode;
 use divvy::{KeyScheme, SchemeName, StrategyName};
@@ -12,13 +13,19 @@ use divvy::{KeyScheme, SchemeName, StrategyName};
 /// tells the help and completions which names there are.
 #[derive(Debug, Clone)]
 pub(super) struct Named<T, E> {
-    names: Vec<&'static str>,
+    names: Vec<PossibleValue>,
     read: fn(&str) -> Result<T, E>,
 }
 
 impl<T, E> Named<T, E> {
-    pub(super) fn new(names: Vec<&'static str>, read: fn(&str) -> Result<T, E>) -> Self {
-        Self { names, read }
+    pub(super) fn new(
+        names: impl IntoIterator<Item = impl Into<PossibleValue>>,
+        read: fn(&str) -> Result<T, E>,
+    ) -> Self {
+        Self {
+            names: names.into_iter().map(Into::into).collect(),
+            read,
+        }
     }
 }
 
@@ -39,29 +46,33 @@ where
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.names.iter().map(PossibleValue::new)))
+        Some(Box::new(self.names.iter().cloned()))
     }
 }
 
 /// A strategy.
 pub(super) fn strategy() -> Named<StrategyName, divvy::Error> {
     let names = StrategyName::ALL.map(StrategyName::as_str);
-    Named::new(names.to_vec(), StrategyName::from_str)
+    Named::new(names, StrategyName::from_str)
 }
 
 /// How scores come about.
 pub(super) fn scheme() -> Named<SchemeName, divvy::Error> {
     let names = SchemeName::ALL.map(SchemeName::as_str);
-    Named::new(names.to_vec(), SchemeName::from_str)
+    Named::new(names, SchemeName::from_str)
 }
 
 /// How a key becomes a number.
 pub(super) fn key_scheme() -> Named<KeyScheme, divvy::Error> {
     let names = KeyScheme::ALL.map(KeyScheme::name);
-    Named::new(names.to_vec(), KeyScheme::from_str)
+    Named::new(names, KeyScheme::from_str)
 }
 
 /// The mode of a live cluster.
 pub(super) fn mode() -> Named<Mode, divvy::Invalid> {
-    Named::new(vec!["leader", "lease"], Mode::from_str)
+    let names = super::Mode::value_variants().iter();
+    Named::new(
+        names.filter_map(ValueEnum::to_possible_value),
+        Mode::from_str,
+    )
 }

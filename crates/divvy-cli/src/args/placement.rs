@@ -38,7 +38,7 @@ pub(crate) struct PlacementArgs {
     /// another system
     #[arg(long, value_name = "@FILE", display_order = 3)]
     pub(crate) previous: Option<String>,
-    /// Who places partitions [default: what made --previous, or else rendezvous]
+    /// How partitions are placed [default: what made --previous, or else rendezvous]
     #[arg(long, value_name = "NAME", value_parser = named::strategy(), display_order = 4)]
     pub(crate) strategy: Option<StrategyName>,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use super::whole::whole;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlaygroundArgs {
-    /// Answer HTTP there, with the page; port 0 picks one, which is told
+    /// Answer HTTP there, with the page; port 0 takes a free one, which is printed
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, default_value = "127.0.0.1:7433")]
     pub(crate) listen: SocketAddr,
     /// A file with the token that clients have to send, where others than this machine can reach it
@@ -49,7 +49,7 @@ pub(crate) struct PlaygroundArgs {
     /// Timings; calm is of leader mode, rendezgo of lease mode [default: fast]
     #[arg(long, value_name = "NAME", value_parser = presets())]
     pub(crate) preset: Option<String>,
-    /// Who places partitions in leader mode [default: balanced]
+    /// How partitions are placed, in leader mode [default: balanced]
     #[arg(long, value_name = "NAME", value_parser = strategies())]
     pub(crate) strategy: Option<StrategyName>,
     /// Let workers that cannot reach the store go on beside those that take over, in leader mode
@@ -62,7 +62,7 @@ pub(crate) struct PlaygroundArgs {
     #[arg(long, value_name = "NAME|FILE")]
     #[arg(conflicts_with_all = ["mode", "workers", "partitions", "preset", "strategy", "overlap"])]
     pub(crate) scenario: Option<String>,
-    /// Watch a seed of divvy simulate run its course, such as leader:4711
+    /// Watch a seed of `divvy simulate` run its course, such as leader:4711
     #[arg(long, value_name = "MODE:SEED", value_parser = replayed)]
     #[arg(conflicts_with_all = ["mode", "workers", "partitions", "preset", "strategy", "overlap"])]
     #[arg(conflicts_with_all = ["scenario", "headless", "seed"])]

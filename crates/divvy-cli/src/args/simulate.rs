@@ -35,6 +35,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) figures: bool,
     /// The first seed of --seeds and --hours [default: 0]
     #[arg(long, value_name = "N", value_parser = whole("from", 0..=u64::MAX))]
+    #[arg(conflicts_with_all = ["seed", "defects", "figures"])]
     pub(crate) from: Option<u64>,
     /// Print all that happens, one line each
     #[arg(long, requires = "seed", conflicts_with_all = ["json", "seeds", "hours"])]
@@ -60,9 +61,9 @@ pub(crate) struct SimulateArgs {
 /// A kind of coordination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// A leader places partitions, by compare-and-set in a store
+    /// A leader places partitions, by compare-and-set in a store: `divvy worker`
     Leader,
-    /// Workers take leases that a store lets expire
+    /// Workers take leases that a store lets expire: `divvy agent`
     Lease,
 }
 

@@ -76,19 +76,19 @@ pub(crate) struct ServerArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "NATS only")]
 pub(crate) struct NatsArgs {
-    /// A file with a token
+    /// A file with the token to log in with
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A file with the seed of an nkey
+    /// A file with the seed of the nkey to log in with
     #[arg(long, value_name = "FILE")]
     nkey_file: Option<PathBuf>,
-    /// A .creds file
+    /// A .creds file to log in with
     #[arg(long, value_name = "FILE")]
     creds_file: Option<PathBuf>,
-    /// The bucket
+    /// The bucket of the keys
     #[arg(long, value_name = "NAME", default_value = "divvy")]
     bucket: String,
-    /// Copies of the bucket, where it has to be made
+    /// Copies of the bucket, 1, 3 or 5, where it has to be made
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = replicas)]
     replicas: u8,
 }
@@ -205,10 +205,10 @@ impl NatsArgs {
     /// Whether a flag is one of these.
     pub(crate) fn has(flag: &str) -> bool {
         let command = Self::augment_args(clap::Command::new("nats"));
-        let name = flag.trim_start_matches("--");
+        let name = flag.trim_start_matches("--").replace('_', "-");
         command
             .get_arguments()
-            .any(|arg| arg.get_long() == Some(name))
+            .any(|arg| arg.get_long() == Some(&name))
     }
 
     fn add_to(&self, settings: &mut StoreSettings) {

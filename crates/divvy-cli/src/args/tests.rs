@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory as _, Parser as _};
 
-use super::Args;
+use super::{Args, NatsArgs};
 use crate::exec::CommandLine;
 
 /// Every command that the help shows, with the words that lead to it.
@@ -173,11 +173,64 @@ fn every_line_of_examples_is_understood() {
 fn what_is_laid_out_or_pasted_fits_eighty_columns() {
     for (path, command) in commands() {
         let texts = [command.get_long_about(), command.get_after_long_help()];
-        for text in texts.map(text) {
-            let laid_out = text.lines().filter(|line| line.starts_with("  "));
-            for line in laid_out {
-                assert!(line.chars().count() <= 80, "{path}: {line}");
+        let usage = command.clone().render_usage().to_string();
+        let texts = texts.map(text).join("\n");
+        let laid_out = texts.lines().filter(|line| line.starts_with("  "));
+        for line in laid_out.chain(usage.lines()) {
+            assert!(line.chars().count() <= 80, "{path}: {line}");
+        }
+    }
+}
+
+#[test]
+fn commands_in_sentences_stand_in_quotes() {
+    let names: Vec<String> = commands()
+        .into_iter()
+        .map(|(path, _)| path)
+        .filter(|path| path.contains(' '))
+        .collect();
+    for (path, command) in commands() {
+        let mut texts = vec![text(command.get_about()), text(command.get_long_about())];
+        texts.extend(arguments(&command).map(|arg| text(arg.get_help())));
+        let sentences = texts.iter().flat_map(|text| text.lines());
+        for line in sentences.filter(|line| !line.starts_with("  ")) {
+            for name in &names {
+                let bare = line.match_indices(name.as_str());
+                let bare = bare.filter(|(at, _)| !line[..*at].ends_with('`'));
+                assert_eq!(bare.count(), 0, "{path}: {line}");
             }
         }
     }
+}
+
+#[test]
+fn what_stands_under_a_heading_is_of_its_kind() {
+    for (path, command) in commands() {
+        for arg in arguments(&command) {
+            let expected = match arg.get_id().as_str() {
+                "exec" | "grace" | "output_dir" => Some("Running a command"),
+                "on_stop" | "return_within" | "run_for" | "print_config" | "tick" | "deadlines"
+                | "health_cmd" | "health_interval" | "store" | "json" => None,
+                id if NatsArgs::has(id) => Some("NATS only"),
+                _ => continue,
+            };
+            assert_eq!(arg.get_help_heading(), expected, "{path} {arg}");
+        }
+    }
+}
+
+#[test]
+fn the_strategy_that_the_help_of_a_worker_names_is_the_default() {
+    let default = divvy::manager::Settings::default().strategy;
+    let (_, worker) = commands()
+        .into_iter()
+        .find(|(path, _)| path == "divvy worker")
+        .expect("there are workers");
+    let mut arguments = arguments(&worker);
+    let strategy = arguments.find(|arg| arg.get_id() == "strategy");
+    let help = text(strategy.expect("a flag for it").get_help());
+    assert!(
+        help.ends_with(&format!("[default: {}]", default.name.as_str())),
+        "{help}"
+    );
 }

@@ -74,15 +74,14 @@ pub(crate) struct WorkerArgs {
         allow_negative_numbers = true
     )]
     pub(crate) partitions: Option<String>,
-    /// Who places partitions, with its default options; others stand in a file
+    /// How partitions are placed; options of strategies stand in a file [default:
+    /// weighted-consistent-hash]
     #[arg(long, value_name = "NAME", value_parser = named::strategy())]
     pub(crate) strategy: Option<StrategyName>,
     /// The assignment in force in another system, which the first placement of the cluster leaves
     /// as it is: CSV with the columns key and worker, or JSON {worker: [partition, ...]}
     #[arg(long, value_name = "@FILE")]
     pub(crate) previous: Option<String>,
-    #[command(flatten)]
-    pub(crate) run: ExecArgs,
     /// What to do with partitions when a signal ends the worker [default: shutdown of --config, or
     /// else leave]
     #[arg(long, value_name = "HOW")]
@@ -108,6 +107,8 @@ pub(crate) struct WorkerArgs {
     /// End with the process that started this one
     #[arg(long, hide = true)]
     pub(crate) die_with_parent: bool,
+    #[command(flatten)]
+    pub(crate) run: ExecArgs,
     #[command(flatten)]
     pub(crate) webhook: WebhookArgs,
     #[command(flatten)]

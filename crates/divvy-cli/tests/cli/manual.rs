@@ -56,6 +56,22 @@ fn the_main_page_is_printed_and_says_what_exit_codes_mean() {
 }
 
 #[test]
+fn a_page_tells_arguments_from_options_and_what_values_mean() {
+    let scratch = Scratch::new();
+    scratch.run(["man", "--dir", "."]).done();
+    let page = |name: &str| fs::read_to_string(scratch.path(name)).expect("a page");
+    let (pin, status) = (page("divvy-pin.1"), page("divvy-status.1"));
+    let (arguments, options) = pin.split_once("\n.SH OPTIONS\n").expect("options");
+    assert!(arguments.contains("\n.SH ARGUMENTS\n"), "{pin}");
+    assert!(
+        arguments.contains("<WORKER>") && !options.contains("<WORKER>"),
+        "{pin}"
+    );
+    assert!(!status.contains("ARGUMENTS"), "{status}");
+    assert!(status.contains("lease (Workers take leases"), "{status}");
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_named() {
     divvy("man --dir /dev/null/man1").refused(1, "dir '/dev/null/man1': Not a directory\n");
 }

@@ -125,6 +125,14 @@ fn values_out_of_bounds_are_wrong_usage() {
         ("simulate --from 1.5", "error: from '1.5': must be"),
         ("simulate --jobs 0", "error: jobs '0': must be"),
         (
+            "simulate --seed 1 --from 2",
+            "error: --seed <N> does not go with --from <N>",
+        ),
+        (
+            "simulate --defects --from 2",
+            "error: --defects does not go with --from <N>",
+        ),
+        (
             "simulate --seed 1 --defect none",
             "error: defect 'none': is not",
         ),

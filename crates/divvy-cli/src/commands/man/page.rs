@@ -68,12 +68,15 @@ impl<'a> Page<'a> {
     }
 
     fn write_options(&self, roff: &mut Roff) {
-        roff.section("OPTIONS");
-        for arg in self.command.get_positionals() {
-            if !arg.is_hide_set() {
-                roff.item(&arg.to_string(), &meaning(arg));
-            }
+        let positionals = self.command.get_positionals();
+        let mut positionals = positionals.filter(|arg| !arg.is_hide_set()).peekable();
+        if positionals.peek().is_some() {
+            roff.section("ARGUMENTS");
         }
+        for arg in positionals {
+            roff.item(&arg.to_string(), &meaning(arg));
+        }
+        roff.section("OPTIONS");
         let flags: Vec<&Arg> = self.command.get_arguments().collect();
         let flags: Vec<&Arg> = flags
             .into_iter()
@@ -130,9 +133,15 @@ fn meaning(arg: &Arg) -> String {
         text += &format!(" [default: {}]", defaults.join(" "));
     }
     let values = arg.get_possible_values();
-    let values: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+    let are_told = values.iter().any(|value| value.get_help().is_some());
+    let values = values.iter().map(|value| match value.get_help() {
+        Some(help) => format!("{} ({help})", value.get_name()),
+        None => value.get_name().to_owned(),
+    });
+    let values: Vec<String> = values.collect();
     if arg.get_action().takes_values() && !values.is_empty() {
-        text += &format!(" [possible values: {}]", values.join(", "));
+        let between = if are_told { "; " } else { ", " };
+        text += &format!(" [possible values: {}]", values.join(between));
     }
     text
 }
