@@ -6,6 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::dice::Dice;
 use crate::time::TrueTime;
 
 /// One fault of a world.
@@ -90,6 +91,13 @@ pub enum Isolation {
     Store,
 }
 
+impl Isolation {
+    /// One of them.
+    pub(crate) fn drawn(dice: &mut Dice) -> Self {
+        dice.pick(&[Self::Full, Self::Outward, Self::Inward, Self::Store])
+    }
+}
+
 /// What the source of partitions does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceFault {
@@ -132,6 +140,15 @@ pub struct Weather {
     pub watch_late: f64,
 }
 
+/// Lets some of these rates be above 0.
+pub(crate) fn draw_rates<const COUNT: usize>(dice: &mut Dice, rates: [&mut f64; COUNT]) {
+    for rate in rates {
+        if dice.chance(0.4) {
+            *rate = dice.pick(&[0.01, 0.03, 0.1, 0.3]);
+        }
+    }
+}
+
 impl Weather {
     /// Both at once: the worse rate of each.
     #[must_use]
@@ -165,6 +182,17 @@ pub struct HookWeather {
 }
 
 impl HookWeather {
+    /// Rates of which some are above 0.
+    pub(crate) fn drawn(dice: &mut Dice) -> Self {
+        let rate = |dice: &mut Dice| dice.pick(&[0.0, 0.0, 0.05, 0.2]);
+        Self {
+            slow: rate(dice),
+            overdue: rate(dice) / 2.0,
+            failing: rate(dice),
+            stuck: dice.pick(&[0.0, 0.0, 0.02]),
+        }
+    }
+
     /// Both at once: the worse rate of each.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

@@ -8,7 +8,7 @@ use divvy_core::lease::LeaseSettings;
 use super::fault::{LeaseFault, LeaseFaultKind};
 use super::profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan};
 use crate::dice::Dice;
-use crate::fault::{HookWeather, Isolation, Weather};
+use crate::fault::{HookWeather, Isolation, Weather, draw_rates};
 use crate::time::TrueTime;
 
 /// Names of groups: the shared layout allows for odd ones.
@@ -218,15 +218,7 @@ fn of_members(dice: &mut Dice, number: usize, short: Duration) -> (LeaseFaultKin
         0..4 => LeaseFaultKind::Crash(number),
         4..6 => LeaseFaultKind::Pause(number),
         6 => LeaseFaultKind::Suspend(number),
-        7..11 => LeaseFaultKind::Isolate(
-            number,
-            dice.pick(&[
-                Isolation::Full,
-                Isolation::Outward,
-                Isolation::Inward,
-                Isolation::Store,
-            ]),
-        ),
+        7..11 => LeaseFaultKind::Isolate(number, Isolation::drawn(dice)),
         11 => LeaseFaultKind::MassRestart(dice.pick(&[0.4, 0.6, 1.0])),
         12..14 => LeaseFaultKind::Leave(number),
         14 => return (LeaseFaultKind::Return(number), short / 10),
@@ -275,7 +267,7 @@ fn of_the_rest(
     let long = dice.span(lease, until);
     match dice.below(20) {
         0..6 => (LeaseFaultKind::Weather(weather(dice)), long),
-        6..10 => (LeaseFaultKind::Hooks(hooks(dice)), long),
+        6..10 => (LeaseFaultKind::Hooks(HookWeather::drawn(dice)), long),
         10 => (LeaseFaultKind::Gap(number), long),
         11 => (LeaseFaultKind::Garble(number), short),
         12..14 => {
@@ -307,20 +299,6 @@ fn weather(dice: &mut Dice) -> Weather {
         &mut weather.watch_repeated,
         &mut weather.watch_late,
     ];
-    for rate in rates {
-        if dice.chance(0.4) {
-            *rate = dice.pick(&[0.01, 0.03, 0.1, 0.3]);
-        }
-    }
+    draw_rates(dice, rates);
     weather
-}
-
-fn hooks(dice: &mut Dice) -> HookWeather {
-    let rate = |dice: &mut Dice| dice.pick(&[0.0, 0.0, 0.05, 0.2]);
-    HookWeather {
-        slow: rate(dice),
-        overdue: rate(dice) / 2.0,
-        failing: rate(dice),
-        stuck: dice.pick(&[0.0, 0.0, 0.02]),
-    }
 }

@@ -7,7 +7,7 @@ use divvy_core::leader::Overdue;
 
 use super::{Election, Preset, Profile};
 use crate::dice::Dice;
-use crate::fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather};
+use crate::fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather, draw_rates};
 use crate::time::TrueTime;
 
 pub(super) fn profile(seed: u64) -> Profile {
@@ -138,7 +138,7 @@ fn fault(dice: &mut Dice, profile: &Profile) -> Fault {
         6..8 => (FaultKind::Pause(member), short),
         8 => (FaultKind::PauseLeader, short),
         9 => (FaultKind::Suspend(member), short),
-        10..14 => (FaultKind::Isolate(member, isolation(dice)), short),
+        10..14 => (FaultKind::Isolate(member, Isolation::drawn(dice)), short),
         14 => (FaultKind::MassRestart(dice.pick(&[0.4, 0.6, 1.0])), short),
         15..17 => (FaultKind::Leave(member), short),
         17..19 => (FaultKind::Return(member), dice.span(lease / 20, lease * 2)),
@@ -148,7 +148,10 @@ fn fault(dice: &mut Dice, profile: &Profile) -> Fault {
         24 => (FaultKind::Refuse, dice.span(lease / 20, lease * 2)),
         25..27 => (amnesia(dice), Duration::ZERO),
         27..33 => (FaultKind::Weather(weather(dice)), dice.span(lease, until)),
-        33..36 => (FaultKind::Hooks(hooks(dice)), dice.span(lease, until)),
+        33..36 => (
+            FaultKind::Hooks(HookWeather::drawn(dice)),
+            dice.span(lease, until),
+        ),
         36..38 => (FaultKind::Source(source(dice)), dice.span(lease, lease * 4)),
         38..40 => (
             FaultKind::Partitions(dice.between(-8, 8) as i32),
@@ -163,15 +166,6 @@ fn fault(dice: &mut Dice, profile: &Profile) -> Fault {
         _ => (FaultKind::FalseElection, short),
     };
     Fault { at, lasts, kind }
-}
-
-fn isolation(dice: &mut Dice) -> Isolation {
-    dice.pick(&[
-        Isolation::Full,
-        Isolation::Outward,
-        Isolation::Inward,
-        Isolation::Store,
-    ])
 }
 
 fn amnesia(dice: &mut Dice) -> FaultKind {
@@ -200,22 +194,8 @@ fn weather(dice: &mut Dice) -> Weather {
         &mut weather.watch_repeated,
         &mut weather.watch_late,
     ];
-    for rate in rates {
-        if dice.chance(0.4) {
-            *rate = dice.pick(&[0.01, 0.03, 0.1, 0.3]);
-        }
-    }
+    draw_rates(dice, rates);
     weather
-}
-
-fn hooks(dice: &mut Dice) -> HookWeather {
-    let rate = |dice: &mut Dice| dice.pick(&[0.0, 0.0, 0.05, 0.2]);
-    HookWeather {
-        slow: rate(dice),
-        overdue: rate(dice) / 2.0,
-        failing: rate(dice),
-        stuck: dice.pick(&[0.0, 0.0, 0.02]),
-    }
 }
 
 fn source(dice: &mut Dice) -> SourceFault {
