@@ -27,6 +27,7 @@ pub mod figures;
 mod hands;
 mod history;
 mod invariants;
+mod leader;
 mod lease;
 mod ledger;
 mod mode;
@@ -37,7 +38,6 @@ mod search;
 mod time;
 mod totals;
 mod trial;
-mod world;
 
 pub use campaign::{Campaign, Goal, Report};
 pub use clock::{MemberClock, RATE_ERROR_MAX_PPM};
@@ -53,6 +53,7 @@ pub use history::{Answer, Attempt, Happened, History};
 pub use invariants::{
     Bounds, Broken, Invariants, LeaseInvariants, OwnershipInvariants, RecordedInvariants,
 };
+pub use leader::{Observation, Observed, Tally, World};
 pub use lease::{
     GroupPlan, LeaseFault, LeaseFaultKind, LeasePreset, LeaseProfile, LeaseWorld, PlacePlan,
 };
@@ -64,7 +65,6 @@ pub use search::{Search, Searched};
 pub use time::TrueTime;
 pub use totals::Totals;
 pub use trial::{Failure, Outcome, Trial};
-pub use world::{Observation, Observed, Tally, World};
 
 /// The README's program is compiled and run as a test of this crate.
 #[cfg(doctest)]

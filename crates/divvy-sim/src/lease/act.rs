@@ -13,8 +13,8 @@ use super::world::{Happening, LeaseWorld};
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
+use crate::leader::Observed;
 use crate::resource::Verdict;
-use crate::world::Observed;
 
 impl LeaseWorld {
     pub(super) fn act(&mut self, member: usize, action: Action) -> Result<(), Broken> {

@@ -21,12 +21,12 @@ use crate::fact::{Fact, Phase, Seen};
 use crate::fault::{HookWeather, Weather};
 use crate::hands::{Chronicle, Trace};
 use crate::invariants::{Bounds, Broken, LeaseInvariants};
+use crate::leader::{OPERATIONS_MAX, Observation, Observed, Tally};
 use crate::lease::LeaseFaultKind;
 use crate::ledger::Ledger;
 use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::time::TrueTime;
-use crate::world::{OPERATIONS_MAX, Observation, Observed, Tally};
 
 /// The cluster that all members belong to.
 pub(super) const CLUSTER: &str = "c";
