@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::invariants::Broken;
-use crate::leader::{Observation, Observed, World};
+use crate::leader::World;
 use crate::profile::{Preset, Profile};
 use crate::time::TrueTime;
+use crate::world::{Observation, Observed};
 
 /// Members of the clusters that are measured, unless a figure says otherwise.
 const MEMBERS: usize = 5;

@@ -5,6 +5,7 @@
 mod act;
 mod arrive;
 mod boot;
+mod coordination;
 mod course;
 mod draw;
 mod fault;
@@ -19,8 +20,147 @@ mod store;
 mod strike;
 mod trace;
 mod wishes;
-mod world;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use divvy_core::lease::{Hashes, Member};
+use divvy_core::store::{LeaseKey, Nonce, Token, WorkerId};
+
+use crate::clock::{MemberClock, RATE_ERROR_MAX_PPM};
+use crate::dice::Dice;
+use crate::invariants::{Bounds, LeaseInvariants};
+use crate::time::TrueTime;
+use crate::world::{Beginning, OPERATIONS_MAX, Stroke, WorldOf};
 pub use fault::{LeaseFault, LeaseFaultKind};
+use groups::Groups;
 pub use profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan};
-pub use world::LeaseWorld;
+use store::Store;
+use wishes::Wishes;
+
+/// The cluster that all members belong to.
+const CLUSTER: &str = "c";
+/// What the store's clock shows when the world begins: it can be set back.
+const STORE_CLOCK_BASE: Duration = Duration::from_secs(1_000_000);
+
+/// A world of lease mode.
+pub type LeaseWorld = WorldOf<LeaseMode>;
+
+/// What only worlds of lease mode have.
+#[derive(Debug, Clone)]
+pub struct LeaseMode {
+    groups: Groups,
+    /// What members would all calculate by themselves, where hands let a world
+    /// grow.
+    hashes: Arc<Hashes>,
+    wishes: Wishes,
+    /// What each token of each partition was granted with.
+    nonces: BTreeMap<(usize, Token), Nonce>,
+    /// When each process last kept its name, by name.
+    named: BTreeMap<WorkerId, BTreeMap<(usize, u32), TrueTime>>,
+    /// Until when a name may be held by nobody: the store's clock was set.
+    names_linger: TrueTime,
+    /// Partitions that were ever started.
+    started: BTreeSet<usize>,
+    /// When a partition was last started or stopped.
+    moved: TrueTime,
+}
+
+impl LeaseWorld {
+    /// The world of this profile, before anything has happened.
+    pub fn new(profile: LeaseProfile, traced: bool) -> Self {
+        let mut dice = Dice::new(!profile.seed);
+        let rate = match profile.drifting {
+            true => dice.between(-RATE_ERROR_MAX_PPM, RATE_ERROR_MAX_PPM),
+            false => 0,
+        };
+        let clock = MemberClock::new(STORE_CLOCK_BASE, rate, 0);
+        let groups = Groups::new(&profile);
+        let mut store = Store::new(clock, profile.fresh);
+        groups.write(&mut store.table);
+        let beginning = Beginning {
+            dice,
+            store,
+            invariants: LeaseInvariants::new(&bounds(&profile, &groups)),
+            partitions_max: groups.partitions_max(),
+            strokes: strokes(&profile),
+            own: LeaseMode {
+                groups,
+                hashes: Arc::default(),
+                wishes: Wishes::default(),
+                nonces: BTreeMap::new(),
+                named: BTreeMap::new(),
+                names_linger: TrueTime::ZERO,
+                started: BTreeSet::new(),
+                moved: TrueTime::ZERO,
+            },
+        };
+        let mut world = Self::begun(profile, traced, beginning);
+        world.share_hashes();
+        world
+    }
+
+    /// Calculates for all members what each would for itself, where there may
+    /// be many of them.
+    fn share_hashes(&mut self) {
+        if self.profile.room.is_none() {
+            return;
+        }
+        let mut hashes = (*self.own.hashes).clone();
+        for group in self.own.groups.present() {
+            for process in &self.processes {
+                hashes.add(&group, &process.host.worker);
+            }
+        }
+        self.own.hashes = Arc::new(hashes);
+        for process in &mut self.processes {
+            if let Some(machine) = &mut process.machine {
+                machine.share(Arc::clone(&self.own.hashes));
+            }
+        }
+    }
+
+    /// The number of the partition that a lease is for.
+    fn partition_of(&self, key: &LeaseKey) -> usize {
+        let partition = self.own.groups.partition_of(key);
+        partition.expect("members know only groups that there are")
+    }
+
+    /// The machine at a place, if its process is alive.
+    pub fn member(&self, place: usize) -> Option<&Member> {
+        self.processes.get(place)?.machine.as_deref()
+    }
+}
+
+fn strokes(profile: &LeaseProfile) -> Vec<Stroke> {
+    let faults = profile.faults.iter().enumerate();
+    let faults = faults.filter(|(index, _)| !profile.without.contains(index));
+    let strokes = faults.map(|(index, fault)| Stroke {
+        fault: index,
+        at: fault.at,
+        back: match fault.kind {
+            LeaseFaultKind::RestartBehind(back) => back,
+            _ => None,
+        },
+    });
+    strokes.collect()
+}
+
+fn bounds(profile: &LeaseProfile, groups: &Groups) -> Bounds {
+    let settings = &profile.settings;
+    Bounds {
+        lease: settings.lease_ttl,
+        is_exclusive: true,
+        is_calm: profile.is_calm(),
+        ends_late: false,
+        leader_lease: settings.lease_ttl,
+        value_bytes_max: usize::MAX,
+        // Beside those of one each, a mark and a release for each partition.
+        operations_max: OPERATIONS_MAX + groups.partitions_max() * 2,
+        members_max: profile.members_max(),
+        partitions_max: groups.partitions_max(),
+        start_within: settings.lease_ttl,
+        beat_within: settings.lease_ttl,
+    }
+}

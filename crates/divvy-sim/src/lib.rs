@@ -38,6 +38,7 @@ mod search;
 mod time;
 mod totals;
 mod trial;
+mod world;
 
 pub use campaign::{Campaign, Goal, Report};
 pub use clock::{MemberClock, RATE_ERROR_MAX_PPM};
@@ -53,9 +54,10 @@ pub use history::{Answer, Attempt, Happened, History};
 pub use invariants::{
     Bounds, Broken, Invariants, LeaseInvariants, OwnershipInvariants, RecordedInvariants,
 };
-pub use leader::{Observation, Observed, Tally, World};
+pub use leader::{LeaderMode, World};
 pub use lease::{
-    GroupPlan, LeaseFault, LeaseFaultKind, LeasePreset, LeaseProfile, LeaseWorld, PlacePlan,
+    GroupPlan, LeaseFault, LeaseFaultKind, LeaseMode, LeasePreset, LeaseProfile, LeaseWorld,
+    PlacePlan,
 };
 pub use ledger::{Known, Ledger};
 pub use mode::Mode;
@@ -65,6 +67,7 @@ pub use search::{Search, Searched};
 pub use time::TrueTime;
 pub use totals::Totals;
 pub use trial::{Failure, Outcome, Trial};
+pub use world::{Observation, Observed, Tally, WorldOf};
 
 /// The README's program is compiled and run as a test of this crate.
 #[cfg(doctest)]

@@ -8,10 +8,11 @@ use divvy_core::StrategyName;
 use crate::defects::Defect;
 use crate::hands::Hands;
 use crate::invariants::Broken;
-use crate::leader::{Tally, World};
+use crate::leader::World;
 use crate::lease::{LeaseProfile, LeaseWorld};
 use crate::mode::Mode;
 use crate::profile::Profile;
+use crate::world::Tally;
 
 /// Lines of a trace that a failure shows.
 const TAIL_LINES: usize = 60;

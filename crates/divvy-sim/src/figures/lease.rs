@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::{Peace, Spread, last_started};
 use crate::invariants::Broken;
-use crate::leader::Observed;
 use crate::lease::{LeasePreset, LeaseProfile, LeaseWorld};
 use crate::time::TrueTime;
+use crate::world::Observed;
 
 /// Members of the clusters that are measured, unless a figure says otherwise.
 const MEMBERS: usize = 3;

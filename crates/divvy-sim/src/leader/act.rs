@@ -6,14 +6,16 @@ use divvy_core::Moment;
 use divvy_core::leader::{
     Action, Committed, Event, Holding, HookEnd, HookId, Member, Operation, Reply, Report,
 };
+use divvy_core::lease::Ending;
 use divvy_core::store::{Outcome, Token};
 
-use super::process::{Arrival, Call, Over, Running};
+use super::World;
+use super::process::Running;
 use super::source::number_of;
-use super::{Happening, Observation, Observed, World};
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
+use crate::world::{Arrival, Call, Happening, Observed, Over};
 
 /// Most partitions of a root that a trace names.
 const ROOT_SHOWN_MAX: usize = 1024;
@@ -39,7 +41,7 @@ impl World {
                 self.send(member, id, operation, timeout)
             }
             Action::Watch(watched) => {
-                self.processes[member].watched = watched;
+                self.processes[member].host.watched = watched;
                 Ok(())
             }
             Action::ListPartitions => self.list_partitions(member),
@@ -69,7 +71,7 @@ impl World {
                 Ok(())
             }
             Action::Ended => {
-                self.processes[member].over = Some(Over::InOrder);
+                self.processes[member].over = Some(Over::Ended(Ending::InOrder));
                 Ok(())
             }
             Action::Report(Report::Adopted { version, .. }) => self.tell(&Fact::Adopted {
@@ -91,7 +93,7 @@ impl World {
         deadline: Option<Moment>,
     ) -> Result<(), Broken> {
         let process = &mut self.processes[member];
-        process.deadline = deadline;
+        process.host.deadline = deadline;
         if deadline.is_none() {
             process
                 .running
@@ -105,14 +107,6 @@ impl World {
             until,
             until_local: deadline,
         })
-    }
-
-    fn observed(&mut self, what: Observed) {
-        if self.chronicle.is_some() {
-            return;
-        }
-        let at = self.now;
-        self.observations.push(Observation { at, what });
     }
 
     fn start_partition(
@@ -176,7 +170,7 @@ impl World {
             coverage.count(Mishap::HookFailed);
             end = HookEnd::Failed;
         }
-        let lameness = self.lame.get(&member).filter(|_| starts);
+        let lameness = self.own.lame.get(&member).filter(|_| starts);
         if lameness.is_some_and(|lameness| lameness.prevents(partition)) {
             coverage.count(Mishap::StartFailed);
             end = HookEnd::Failed;
@@ -206,7 +200,7 @@ impl World {
         if !self.processes[member].calls.contains_key(&id) || self.dice.chance(0.3) {
             return;
         }
-        self.tally.coverage.count(Mishap::StartCancelled);
+        self.count(Mishap::StartCancelled);
         let generation = self.processes[member].generation;
         let arrival = Arrival::Hook(id, HookEnd::Cancelled);
         let after = self.way();

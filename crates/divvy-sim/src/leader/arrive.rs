@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use divvy_core::leader::{Event, HookEnd, HookId, Member, MemberSetup, OperationId, Reply};
+use divvy_core::lease::Ending;
 
-use super::process::{Arrival, Over};
-use super::{Happening, World};
+use super::World;
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
+use crate::world::{Arrival, Happening, Over};
 
 /// How long a process whose member ended by policy stays away.
 const RESTART_AFTER: Duration = Duration::from_millis(200);
@@ -25,12 +26,12 @@ impl World {
         let clock = process.clock.both_at(self.now);
         let setup = MemberSetup {
             settings: self.profile.settings_of(member),
-            instance: process.instance.as_str().into(),
-            strategy: std::sync::Arc::clone(&self.strategy),
+            instance: process.host.instance.as_str().into(),
+            strategy: std::sync::Arc::clone(&self.own.strategy),
             previous: None,
-            description: process.description.clone(),
+            description: process.host.description.clone(),
             seed: self.dice.number(),
-            external_election: self.agent.is_used(),
+            external_election: self.own.agent.is_used(),
             hooks_wait: false,
             retries: divvy_core::leader::Retries::default(),
             value_bytes_max: self.profile.value_bytes_max,
@@ -52,12 +53,12 @@ impl World {
         }
         self.note(|| format!("m{member} ends{}", if in_order { " in order" } else { "" }));
         self.processes[member].clear();
-        self.agent.forget(member);
+        self.own.agent.forget(member);
         self.tell(&Fact::Gone { member, in_order })
     }
 
     /// Something reaches a process, or waits while it stands still.
-    pub(super) fn arrive(&mut self, member: usize, arrival: Arrival) -> Result<(), Broken> {
+    pub(super) fn arrive(&mut self, member: usize, arrival: Arrival<super::LeaderMode>) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         if !process.is_alive() {
             return Ok(());
@@ -69,9 +70,9 @@ impl World {
         match arrival {
             Arrival::Wake => self.wake(member),
             Arrival::Event(event) => self.hand(member, event),
-            Arrival::Seen(forgotten, change) => {
+            Arrival::News(_, forgotten, change) => {
                 let connected = self.processes[member].connected.is_some();
-                if forgotten != self.store.forgotten || !connected {
+                if forgotten != self.reach.forgotten || !connected {
                     return Ok(());
                 }
                 self.hand(member, Event::Seen((*change).clone()))
@@ -89,6 +90,7 @@ impl World {
             },
             Arrival::Hook(id, end) => self.hook_ends(member, id, end),
             Arrival::Connect => self.connect(member),
+            Arrival::Errand(run) => run(self, member),
         }
     }
 
@@ -102,11 +104,11 @@ impl World {
     fn connect(&mut self, member: usize) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         // Cut off, it tries again when it is not any more.
-        if process.isolation.is_some() || process.connected == Some(self.store.life) {
+        if process.isolation.is_some() || process.connected == Some(self.reach.life) {
             return Ok(());
         }
-        process.connected = Some(self.store.life);
-        let incarnation = self.store.incarnation();
+        process.connected = Some(self.reach.life);
+        let incarnation = self.reach.incarnation();
         self.hand(member, Event::Connected(incarnation))
     }
 
@@ -196,14 +198,15 @@ impl World {
             return Ok(());
         };
         let back = process.comes_back.take();
-        let back = match over {
-            Over::InOrder => back,
-            Over::Aborted => Some(RESTART_AFTER),
+        let in_order = over == Over::Ended(Ending::InOrder);
+        let back = match in_order {
+            true => back,
+            false => Some(RESTART_AFTER),
         };
-        if over == Over::Aborted {
-            self.tally.coverage.count(Mishap::Abort);
+        if !in_order {
+            self.count(Mishap::Abort);
         }
-        self.end(member, over == Over::InOrder)?;
+        self.end(member, in_order)?;
         if let Some(back) = back {
             self.after(back, Happening::Boot(member));
         }

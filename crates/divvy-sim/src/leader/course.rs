@@ -19,7 +19,7 @@ enum Stage {
 
 /// How far a world has come.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Course {
+pub(crate) struct Course {
     stage: Stage,
     /// When the next stage begins.
     until: TrueTime,

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use divvy_core::leader::Event;
 
-use super::process::Arrival;
-use super::{Happening, World};
+use super::World;
 use crate::coverage::Mishap;
 use crate::fault::FaultKind;
 use crate::profile::Election;
 use crate::time::TrueTime;
+use crate::world::{Arrival, Happening};
 
 /// Who may lead, where an agent says so.
 #[derive(Debug, Clone)]
@@ -49,14 +49,14 @@ impl World {
     pub(super) fn request_leadership(&mut self, member: usize) {
         let lease = self.profile.settings.leader_lease;
         let now = self.now;
-        self.agent.leaders.retain(|&(_, until)| until > now);
-        let most = match self.agent.election {
+        self.own.agent.leaders.retain(|&(_, until)| until > now);
+        let most = match self.own.agent.election {
             Election::Store | Election::Agent => 1,
             Election::TwoLead => 2,
             Election::AllLead => usize::MAX,
         };
         let lies = self.lies_about_elections();
-        let leaders = &mut self.agent.leaders;
+        let leaders = &mut self.own.agent.leaders;
         let others = leaders.len();
         let known = leaders.iter_mut().find(|(leader, _)| *leader == member);
         let elected = match known {
@@ -67,7 +67,7 @@ impl World {
             None if others < most || lies => {
                 leaders.push((member, now + lease));
                 if others > 0 {
-                    self.tally.coverage.count(Mishap::FalseElection);
+                    self.count(Mishap::FalseElection);
                 }
                 true
             }
@@ -88,6 +88,6 @@ impl World {
     }
 
     pub(super) fn release_leadership(&mut self, member: usize) {
-        self.agent.forget(member);
+        self.own.agent.forget(member);
     }
 }

@@ -8,7 +8,6 @@ use divvy_core::store::{Expected, Token};
 use divvy_core::{Control, Health, Partitions};
 
 use super::World;
-use super::process::Arrival;
 use super::source::Source;
 use crate::fault::{HookWeather, Isolation};
 use crate::hands::{
@@ -17,6 +16,7 @@ use crate::hands::{
 use crate::invariants::Broken;
 use crate::mode::Mode;
 use crate::time::TrueTime;
+use crate::world::{Arrival, Coordination};
 
 /// For ever.
 const NEVER: TrueTime = TrueTime::from_nanos(u64::MAX);
@@ -73,7 +73,7 @@ impl World {
     }
 
     fn source(&self) -> &Source {
-        &self.source
+        &self.own.source
     }
 }
 
@@ -96,7 +96,7 @@ impl Hands for World {
             let stop = stage.unwrap_or(until);
             while let Some((at, happening)) = self.queue.pop(stop) {
                 self.begin_at(at);
-                self.happen(happening)?;
+                super::LeaderMode::happen(self, happening)?;
                 if !more() {
                     return Ok(false);
                 }
@@ -125,7 +125,7 @@ impl Hands for World {
         let lease = self.profile.settings.heartbeat_ttl;
         // Whoever may work on beside others has no clock that runs out.
         let is_exclusive = self.profile.settings.store_outage == StoreOutage::Exclusive;
-        let left = process.deadline.filter(|_| is_exclusive);
+        let left = process.host.deadline.filter(|_| is_exclusive);
         let left = left.map(|deadline| deadline.since(now));
         let left = left.filter(|left| !left.is_zero());
         let is_reached = process.stillness.is_none() && process.isolation.is_none();
@@ -133,13 +133,13 @@ impl Hands for World {
             .silent_since
             .is_some_and(|since| self.now >= since + lease);
         Place {
-            name: process.instance.clone(),
+            name: process.host.instance.clone(),
             id: machine.and_then(|machine| machine.worker_id().map(str::to_owned)),
             state: self.state_of(place),
             is_leader: machine.is_some_and(divvy_core::leader::Member::is_leader),
-            health: process.description.health,
-            weight: process.description.weight,
-            zone: process.description.zone.as_deref().map(str::to_owned),
+            health: process.host.description.health,
+            weight: process.host.description.weight,
+            zone: process.host.description.zone.as_deref().map(str::to_owned),
             is_paused: process.stillness.is_some(),
             isolation: process.isolation,
             hooks: process.hooks,
@@ -175,15 +175,15 @@ impl Hands for World {
     }
 
     fn count_partitions(&self) -> usize {
-        self.source.count()
+        self.own.source.count()
     }
 
     fn name_of(&self, partition: usize) -> String {
-        self.source.name_of(partition)
+        self.own.source.name_of(partition)
     }
 
     fn weight_of(&self, partition: usize) -> i64 {
-        self.source.weight_of(partition)
+        self.own.source.weight_of(partition)
     }
 
     fn list(&self) -> Partitions {
@@ -195,13 +195,13 @@ impl Hands for World {
         let place = self.processes.len() - 1;
         let process = &mut self.processes[place];
         if let Some(name) = &newcomer.name {
-            process.instance.clone_from(name);
+            process.host.instance.clone_from(name);
         }
         if let Some(weight) = newcomer.weight {
-            process.description.weight = weight;
+            process.host.description.weight = weight;
         }
         if let Some(zone) = &newcomer.zone {
-            process.description.zone = Some(zone.as_str().into());
+            process.host.description.zone = Some(zone.as_str().into());
         }
         place
     }
@@ -257,7 +257,7 @@ impl Hands for World {
         weight: f64,
         zone: Option<&str>,
     ) -> Result<(), Broken> {
-        let description = &mut self.processes[place].description;
+        let description = &mut self.processes[place].host.description;
         description.health = health;
         description.weight = weight;
         description.zone = zone.map(Into::into);
@@ -270,12 +270,12 @@ impl Hands for World {
     }
 
     fn set_partitions(&mut self, count: usize) -> Result<(), Broken> {
-        self.source.set_count(count);
+        self.own.source.set_count(count);
         self.tell_all(&Event::RefreshRequested)
     }
 
     fn set_weight(&mut self, partition: usize, weight: i64) -> Result<(), Broken> {
-        self.source.set_weight(partition, weight);
+        self.own.source.set_weight(partition, weight);
         self.tell_all(&Event::RefreshRequested)
     }
 
@@ -300,7 +300,7 @@ impl Hands for World {
 
     fn set_store(&mut self, state: StoreState) {
         let settings = &self.profile.settings;
-        self.store.refuses_until = match state {
+        self.reach.refuses_until = match state {
             StoreState::Down => NEVER,
             StoreState::Up | StoreState::Slow => TrueTime::ZERO,
         };
@@ -315,13 +315,13 @@ impl Hands for World {
 
     fn store(&self) -> StoreView {
         StoreView {
-            state: match self.store.refuses_until > self.now {
+            state: match self.reach.refuses_until > self.now {
                 true => StoreState::Down,
                 false if self.profile.latency == crate::profile::LATENCY => StoreState::Up,
                 false => StoreState::Slow,
             },
             latency: self.profile.latency.1,
-            incarnation: self.store.incarnation().as_str().to_owned(),
+            incarnation: self.reach.incarnation().as_str().to_owned(),
         }
     }
 

@@ -3,35 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divvy_core::Moment;
 use divvy_core::leader::{Operation, OperationId, Reply, Watched};
 use divvy_core::store::{Change, Expected, Key, Outcome, Prefix, Revision, StoreErrorKind};
 
-use super::process::{Arrival, Flight};
-use super::{Happening, World};
+use super::{LeaderMode, World};
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
 use crate::ledger::{Record, chunks_of};
-use crate::time::TrueTime;
+use crate::world::{Arrival, Flight, Happening};
 
-/// An operation on its way to the store.
-#[derive(Debug, Clone)]
-pub(super) struct Request {
-    pub(super) member: usize,
-    pub(super) generation: u32,
-    pub(super) id: OperationId,
-    pub(super) operation: Operation,
-    /// When it was sent, on the clock of its sender.
-    pub(super) sent: Moment,
-    /// The life of the store that its connection leads to.
-    pub(super) life: u32,
-    /// How often the store had forgotten when it was sent.
-    pub(super) forgotten: u32,
-    pub(super) expires: TrueTime,
-    /// Nobody waits for a reply: it was sent again, or given up.
-    pub(super) unanswered: bool,
-}
+type Request = crate::world::Request<LeaderMode>;
 
 impl World {
     /// Sends an operation of a member.
@@ -74,17 +56,17 @@ impl World {
             operation,
             sent,
             life,
-            forgotten: self.store.forgotten,
+            forgotten: self.reach.forgotten,
             expires,
             unanswered: false,
         };
         if !sends {
             self.expire(member, id);
         } else if self.dice.chance(self.weather.dropped) {
-            self.tally.coverage.count(Mishap::OperationDropped);
+            self.count(Mishap::OperationDropped);
             self.expire(member, id);
         } else if self.dice.chance(self.weather.late) {
-            self.tally.coverage.count(Mishap::OperationLate);
+            self.count(Mishap::OperationLate);
             self.expire(member, id);
             request.unanswered = true;
             let lease = self.profile.settings.heartbeat_ttl;
@@ -93,7 +75,7 @@ impl World {
                 .push(expires + late, Happening::Request(Box::new(request)));
         } else {
             if self.dice.chance(self.weather.duplicated) {
-                self.tally.coverage.count(Mishap::OperationDuplicated);
+                self.count(Mishap::OperationDuplicated);
                 let again = Request {
                     unanswered: true,
                     ..request.clone()
@@ -114,7 +96,7 @@ impl World {
         if !self.dice.chance(self.weather.delayed) {
             return usual;
         }
-        self.tally.coverage.count(Mishap::OperationDelayed);
+        self.count(Mishap::OperationDelayed);
         let lease = self.profile.settings.heartbeat_ttl;
         usual + self.dice.span(usual, lease / 2)
     }
@@ -151,11 +133,11 @@ impl World {
         let (member, generation, id) = (request.member, request.generation, request.id);
         let current = self.processes[member].generation == generation;
         let waited_for = current && !request.unanswered;
-        if request.life != self.store.life {
+        if request.life != self.reach.life {
             // The connection that it was on is gone.
             return Ok(());
         }
-        if request.forgotten != self.store.forgotten {
+        if request.forgotten != self.reach.forgotten {
             // What was on its way to a store that goes back is lost with the
             // rest: no compare-and-set could tell it from what comes after.
             if waited_for {
@@ -163,15 +145,15 @@ impl World {
             }
             return Ok(());
         }
-        if self.store.stalled_until > self.now {
+        if self.reach.stalled_until > self.now {
             if waited_for {
                 self.expire(member, id);
             }
-            let (until, jitter) = (self.store.stalled_until, self.way());
+            let (until, jitter) = (self.reach.stalled_until, self.way());
             self.queue.push(until + jitter, Happening::Request(request));
             return Ok(());
         }
-        if self.store.refuses_until > self.now {
+        if self.reach.refuses_until > self.now {
             if waited_for {
                 let back = self.way();
                 let reply = Reply::Failed(StoreErrorKind::Unavailable);
@@ -185,7 +167,7 @@ impl World {
         }
         let lost = self.dice.chance(self.weather.reply_lost);
         if lost {
-            self.tally.coverage.count(Mishap::ReplyLost);
+            self.count(Mishap::ReplyLost);
         }
         let back = self.way();
         if lost || !self.processes[member].receives() || self.now + back > request.expires {
@@ -199,7 +181,7 @@ impl World {
     fn carry_out(&mut self, request: &Request, current: bool) -> Result<Reply, Broken> {
         let is_write = matches!(request.operation, Operation::CompareAndSet { .. });
         if is_write && self.dice.chance(self.weather.spurious) {
-            self.tally.coverage.count(Mishap::SpuriousConflict);
+            self.count(Mishap::SpuriousConflict);
             self.note(|| format!("store m{}: conflict with nobody", request.member));
             return Ok(Reply::Written(Outcome::Conflict));
         }
@@ -207,7 +189,7 @@ impl World {
             && self.dice.chance(self.weather.stale)
             && let Some(stale) = self.store.stale(&request.operation, &mut self.dice)
         {
-            self.tally.coverage.count(Mishap::StaleRead);
+            self.count(Mishap::StaleRead);
             self.note(|| format!("store m{}: a stale read", request.member));
             return Ok(stale);
         }
@@ -266,7 +248,7 @@ impl World {
     /// A stranger writes what is no record. The ledger keeps what was there: it
     /// is who held the place before that must be known to have stopped.
     pub(super) fn scribble(&mut self, what: usize) {
-        self.tally.coverage.count(Mishap::Scribble);
+        self.count(Mishap::Scribble);
         let entries = self.store.table.list(&Prefix::ALL);
         let records = entries.iter().filter(|entry| {
             let key = entry.key.as_str();
@@ -312,7 +294,7 @@ impl World {
             if process.connected.is_none() || !process.receives() {
                 continue;
             }
-            let watches = process.watched.iter().any(|watched| match watched {
+            let watches = process.host.watched.iter().any(|watched| match watched {
                 Watched::Key(key) => key == change.key(),
                 Watched::Below(prefix) => prefix.holds(change.key()),
             });
@@ -320,20 +302,20 @@ impl World {
                 continue;
             }
             if self.dice.chance(self.weather.watch_lost) {
-                self.tally.coverage.count(Mishap::WatchLost);
+                self.count(Mishap::WatchLost);
                 continue;
             }
             let mut way = self
                 .dice
                 .span(self.profile.latency.0, self.profile.latency.1);
             if self.dice.chance(self.weather.watch_late) {
-                self.tally.coverage.count(Mishap::WatchLate);
+                self.count(Mishap::WatchLate);
                 let lease = self.profile.settings.heartbeat_ttl;
                 way += self.dice.span(Duration::ZERO, lease * 2);
             }
-            let seen = Arrival::Seen(self.store.forgotten, Arc::clone(&change));
+            let seen = Arrival::News(self.reach.life, self.reach.forgotten, Arc::clone(&change));
             if self.dice.chance(self.weather.watch_repeated) {
-                self.tally.coverage.count(Mishap::WatchRepeated);
+                self.count(Mishap::WatchRepeated);
                 let again = Happening::Arrive(member, generation, seen.clone());
                 self.after(way * 4, again);
             }

@@ -6,11 +6,12 @@ use divvy_core::Health;
 use divvy_core::leader::{Event, HookEnd, Shutdown};
 use divvy_core::store::{Key, Prefix};
 
-use super::process::{Arrival, Lameness};
-use super::{Happening, World};
+use super::World;
+use super::process::Lameness;
 use crate::fact::{Fact, Phase, Survey};
 use crate::invariants::Broken;
 use crate::time::TrueTime;
+use crate::world::{Arrival, Happening};
 
 impl World {
     /// Lets the world run its course.
@@ -41,9 +42,8 @@ impl World {
         self.enter(Phase::Healing)?;
         self.active.clear();
         self.settle_faults()?;
-        self.store.stalled_until = self.store.stalled_until.min(self.now);
-        self.store.refuses_until = TrueTime::ZERO;
-        self.agent.turn_honest();
+        self.reach.recover(self.now);
+        self.own.agent.turn_honest();
         for member in 0..self.processes.len() {
             self.revive(member)?;
         }
@@ -117,13 +117,13 @@ impl World {
     /// Looks at everything from above.
     pub(super) fn survey(&mut self) -> Result<(), Broken> {
         let mut survey = Survey::default();
-        let wanted = self.source.count();
+        let wanted = self.own.source.count();
         survey.running = (0..wanted).map(|number| (number, Vec::new())).collect();
         for (member, process) in self.processes.iter().enumerate() {
             let Some(machine) = &process.machine else {
                 continue;
             };
-            let description = &process.description;
+            let description = &process.host.description;
             let eligible = description.health == Health::Healthy && description.weight > 0.0;
             survey.eligible |= eligible;
             if eligible && process.running.is_empty() && !process.stopping {
@@ -188,7 +188,7 @@ impl World {
         let first = self.dice.below(alive.len());
         let second = (first + 1 + self.dice.below(alive.len() - 1)) % alive.len();
         let (victim, lame) = (alive[first], alive[second]);
-        self.lame.insert(lame, Lameness::Everything);
+        self.own.lame.insert(lame, Lameness::Everything);
         let lost: Vec<usize> = self.processes[victim].running.keys().copied().collect();
         let by = self.now + self.profile.taken_over_within();
         self.tell(&Fact::Limping {

@@ -6,14 +6,14 @@ use std::time::Duration;
 use divvy_core::leader::Event;
 use divvy_core::{Partition, Partitions};
 
-use super::process::Arrival;
-use super::{Happening, World};
+use super::World;
 use crate::coverage::Mishap;
 use crate::dice::Dice;
 use crate::fact::Fact;
 use crate::fault::SourceFault;
 use crate::invariants::Broken;
 use crate::profile::Profile;
+use crate::world::{Arrival, Happening};
 
 /// The group that all partitions belong to.
 const GROUP: &str = "p";
@@ -111,13 +111,13 @@ pub(super) fn number_of(partition: &str) -> usize {
 impl World {
     /// A member asks the source.
     pub(super) fn list_partitions(&mut self, member: usize) -> Result<(), Broken> {
-        let fault = self.source.fault;
+        let fault = self.own.source.fault;
         let coverage = &mut self.tally.coverage;
         let answer = match fault {
-            None => Ok(self.source.list(None)),
+            None => Ok(self.own.source.list(None)),
             Some(SourceFault::Noise) => {
                 coverage.count(Mishap::WeightNoise);
-                Ok(self.source.list(Some(&mut self.dice)))
+                Ok(self.own.source.list(Some(&mut self.dice)))
             }
             Some(SourceFault::Fails) => {
                 coverage.count(Mishap::SourceFailed);
@@ -129,15 +129,15 @@ impl World {
             }
             Some(SourceFault::Empty) => {
                 coverage.count(Mishap::SourceEmpty);
-                Ok(self.source.listed(0, None))
+                Ok(self.own.source.listed(0, None))
             }
             Some(SourceFault::Shrinks) => {
                 coverage.count(Mishap::SourceShrunk);
-                Ok(self.source.listed(self.source.count / 3, None))
+                Ok(self.own.source.listed(self.own.source.count / 3, None))
             }
             Some(SourceFault::Duplicates) => {
                 coverage.count(Mishap::SourceDuplicated);
-                let twice = self.source.list(None);
+                let twice = self.own.source.list(None);
                 let twice = twice.iter().chain(twice.iter()).cloned();
                 Partitions::new(twice).map_err(|error| error.to_string())
             }

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use divvy_core::leader::{Operation, Reply};
-use divvy_core::store::{Change, Entry, Incarnation, Key, KeyValueTable, Outcome};
+use divvy_core::store::{Change, Entry, Key, KeyValueTable, Outcome};
 
 use crate::dice::Dice;
-use crate::time::TrueTime;
 
 /// Past values of a key that a stale read may give.
 const PAST_MAX: usize = 32;
@@ -15,15 +14,8 @@ const PAST_MAX: usize = 32;
 type Past = VecDeque<Option<Entry>>;
 
 #[derive(Debug, Clone)]
-pub(super) struct Store {
+pub(crate) struct Store {
     pub(super) table: KeyValueTable,
-    /// Which life it is in, as it says; also kept where it says nothing.
-    pub(super) life: u32,
-    /// How often it has forgotten, said or not: what it had sent before is
-    /// lost with the rest.
-    pub(super) forgotten: u32,
-    pub(super) stalled_until: TrueTime,
-    pub(super) refuses_until: TrueTime,
     past: Option<BTreeMap<Key, Past>>,
     /// What it will be rolled back to, by the fault that does it.
     snapshots: BTreeMap<usize, KeyValueTable>,
@@ -33,17 +25,9 @@ impl Store {
     pub(super) fn new(with_past: bool) -> Self {
         Self {
             table: KeyValueTable::default(),
-            life: 0,
-            forgotten: 0,
-            stalled_until: TrueTime::ZERO,
-            refuses_until: TrueTime::ZERO,
             past: with_past.then(BTreeMap::new),
             snapshots: BTreeMap::new(),
         }
-    }
-
-    pub(super) fn incarnation(&self) -> Incarnation {
-        Incarnation::new(format!("life-{}", self.life))
     }
 
     pub(super) fn remember(&mut self, fault: usize) {
@@ -52,7 +36,6 @@ impl Store {
 
     /// Goes back to what it was for `fault`, or to nothing.
     pub(super) fn forget(&mut self, fault: usize) {
-        self.forgotten += 1;
         self.table = self.snapshots.remove(&fault).unwrap_or_default();
         if let Some(past) = &mut self.past {
             past.clear();

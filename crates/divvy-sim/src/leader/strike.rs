@@ -5,14 +5,15 @@ use std::time::Duration;
 use divvy_core::Health;
 use divvy_core::leader::{Event, Shutdown};
 
-use super::process::{Arrival, Lameness, Stillness};
-use super::{Happening, World};
+use super::World;
+use super::process::Lameness;
 use crate::coverage::Mishap;
 use crate::fact::{Fact, Phase};
 use crate::fault::{FaultKind, HookWeather, Isolation, Weather};
 use crate::invariants::Broken;
 use crate::ledger::Ledger;
 use crate::resource::Verdict;
+use crate::world::{Arrival, Happening, Stillness};
 
 impl World {
     /// A fault begins.
@@ -39,11 +40,11 @@ impl World {
             FaultKind::Suspend(number) => self.stand_still(place(self, number), fault.lasts, true),
             FaultKind::MassRestart(part) => self.crash_many(part, fault.lasts)?,
             FaultKind::Leave(number) => {
-                self.tally.coverage.count(Mishap::Leave);
+                self.count(Mishap::Leave);
                 self.ask_to_stop(place(self, number), Shutdown::Leave, fault.lasts);
             }
             FaultKind::Return(number) => {
-                self.tally.coverage.count(Mishap::Return);
+                self.count(Mishap::Return);
                 let within = self.profile.keep_for();
                 self.ask_to_stop(
                     place(self, number),
@@ -53,24 +54,24 @@ impl World {
             }
             FaultKind::Join => self.join(),
             FaultKind::RollingRestart => {
-                self.tally.coverage.count(Mishap::RollingRestart);
+                self.count(Mishap::RollingRestart);
                 self.roll(0);
             }
             FaultKind::Stall => {
-                self.tally.coverage.count(Mishap::StoreStall);
-                self.store.stalled_until = self.store.stalled_until.max(self.now + fault.lasts);
+                self.count(Mishap::StoreStall);
+                self.reach.stall(self.now + fault.lasts);
             }
             FaultKind::Refuse => {
-                self.tally.coverage.count(Mishap::StoreUnavailable);
-                self.store.refuses_until = self.store.refuses_until.max(self.now + fault.lasts);
+                self.count(Mishap::StoreUnavailable);
+                self.reach.refuse(self.now + fault.lasts);
             }
             FaultKind::Amnesia { back, announced } => self.forget(index, back, announced)?,
             FaultKind::Partitions(by) => {
-                self.tally.coverage.count(Mishap::PartitionsChanged);
-                self.source.change(by, self.profile.partitions_max());
+                self.count(Mishap::PartitionsChanged);
+                self.own.source.change(by, self.profile.partitions_max());
             }
             FaultKind::Refresh(number) => {
-                self.tally.coverage.count(Mishap::Refresh);
+                self.count(Mishap::Refresh);
                 let arrival = Arrival::Event(Event::RefreshRequested);
                 self.arrive(place(self, number), arrival)?;
             }
@@ -104,8 +105,8 @@ impl World {
     pub(super) fn settle_faults(&mut self) -> Result<(), Broken> {
         self.weather = Weather::default();
         self.hook_weather = HookWeather::default();
-        self.source.fault = None;
-        self.lame.clear();
+        self.own.source.fault = None;
+        self.own.lame.clear();
         let count = self.processes.len();
         let mut cut = vec![None; count];
         let mut described = vec![(Health::Healthy, 1.0); count];
@@ -114,9 +115,9 @@ impl World {
                 FaultKind::Weather(weather) => self.weather = self.weather.and(weather),
                 FaultKind::Hooks(weather) => self.hook_weather = self.hook_weather.and(weather),
                 FaultKind::Lame(number) => {
-                    self.lame.insert(number % count, Lameness::EveryOther);
+                    self.own.lame.insert(number % count, Lameness::EveryOther);
                 }
-                FaultKind::Source(fault) => self.source.fault = Some(fault),
+                FaultKind::Source(fault) => self.own.source.fault = Some(fault),
                 FaultKind::Isolate(number, way) => cut[number % count] = Some(way),
                 FaultKind::Unhealthy(number) => described[number % count].0 = Health::Unhealthy,
                 FaultKind::Weight(number, weight) => described[number % count].1 = weight,
@@ -143,7 +144,7 @@ impl World {
             self.reconnect(member, after);
             return;
         };
-        self.tally.coverage.count(match way {
+        self.count(match way {
             Isolation::Full => Mishap::IsolationFull,
             Isolation::Outward => Mishap::IsolationOutward,
             Isolation::Inward => Mishap::IsolationInward,
@@ -152,7 +153,7 @@ impl World {
     }
 
     fn describe(&mut self, member: usize, health: Health, weight: f64) -> Result<(), Broken> {
-        let description = &mut self.processes[member].description;
+        let description = &mut self.processes[member].host.description;
         if description.health == health && description.weight == weight {
             return Ok(());
         }
@@ -181,9 +182,9 @@ impl World {
         if !self.processes[member].is_alive() {
             return Ok(());
         }
-        self.tally.coverage.count(Mishap::Crash);
+        self.count(Mishap::Crash);
         if self.leader() == Some(member) {
-            self.tally.coverage.count(Mishap::LeaderCrash);
+            self.count(Mishap::LeaderCrash);
         }
         self.end(member, false)?;
         self.after(back_after, Happening::Boot(member));
@@ -191,7 +192,7 @@ impl World {
     }
 
     fn crash_many(&mut self, part: f64, back_after: Duration) -> Result<(), Broken> {
-        self.tally.coverage.count(Mishap::MassRestart);
+        self.count(Mishap::MassRestart);
         let count = (self.processes.len() as f64 * part).ceil() as usize;
         for member in 0..count.min(self.processes.len()) {
             let spread = self.dice.span(Duration::ZERO, Duration::from_millis(100));
@@ -209,7 +210,7 @@ impl World {
             until: self.now + lasts,
             suspended,
         });
-        self.tally.coverage.count(match suspended {
+        self.count(match suspended {
             true => Mishap::Suspend,
             false => Mishap::Pause,
         });
@@ -233,7 +234,7 @@ impl World {
     }
 
     pub(super) fn join(&mut self) {
-        self.tally.coverage.count(Mishap::Join);
+        self.count(Mishap::Join);
         let member = self.add_place();
         self.after(Duration::ZERO, Happening::Boot(member));
     }
@@ -255,14 +256,15 @@ impl World {
         back: Option<Duration>,
         announced: bool,
     ) -> Result<(), Broken> {
-        self.tally.coverage.count(match back {
+        self.count(match back {
             Some(_) => Mishap::StoreRolledBack,
             None => Mishap::StoreEmptied,
         });
+        self.reach.forgotten += 1;
         self.store.forget(index);
         self.ledger = Ledger::reread(&self.store.table, self.now);
         if announced {
-            self.store.life += 1;
+            self.reach.life += 1;
             for member in 0..self.processes.len() {
                 self.disconnect(member);
                 let after = self.dice.span(
@@ -272,7 +274,7 @@ impl World {
                 self.reconnect(member, after);
             }
         } else {
-            self.tally.coverage.count(Mishap::AmnesiaUnannounced);
+            self.count(Mishap::AmnesiaUnannounced);
         }
         self.tell(&Fact::Forgot { announced })
     }
@@ -317,7 +319,7 @@ impl World {
 
     pub(super) fn late_effect(&mut self, partition: usize, token: divvy_core::store::Token) {
         if self.resource.effect(partition, token) != Verdict::Done {
-            self.tally.coverage.count(Mishap::StaleEffect);
+            self.count(Mishap::StaleEffect);
         }
     }
 }

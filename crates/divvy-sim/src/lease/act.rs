@@ -7,14 +7,14 @@ use divvy_core::leader::{HookEnd, HookId};
 use divvy_core::lease::{Action, StopReason, TenureId};
 use divvy_core::store::{LeaseKey, Token};
 
-use super::process::{Arrival, Call, Over, Running};
+use super::LeaseWorld;
+use super::process::Running;
 use super::trace::describe_action;
-use super::world::{Happening, LeaseWorld};
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
-use crate::leader::Observed;
 use crate::resource::Verdict;
+use crate::world::{Arrival, Call, Happening, Observed, Over};
 
 impl LeaseWorld {
     pub(super) fn act(&mut self, member: usize, action: Action) -> Result<(), Broken> {
@@ -63,7 +63,7 @@ impl LeaseWorld {
         until: Option<Moment>,
     ) -> Result<(), Broken> {
         let process = &mut self.processes[member];
-        let Some(&partition) = process.tenures.get(&tenure) else {
+        let Some(&partition) = process.host.tenures.get(&tenure) else {
             return Ok(());
         };
         if let Some(running) = process.running.get_mut(&partition) {
@@ -86,19 +86,19 @@ impl LeaseWorld {
         until: Moment,
     ) -> Result<(), Broken> {
         let partition = self.partition_of(key);
-        self.moved = self.now;
-        self.started.insert(partition);
+        self.own.moved = self.now;
+        self.own.started.insert(partition);
         self.observed(Observed::Started { member, partition });
         let process = &mut self.processes[member];
         let running = Running {
             token,
             tenure,
-            nonce: self.nonces.get(&(partition, token)).copied(),
+            nonce: self.own.nonces.get(&(partition, token)).copied(),
             until: Some(until),
             stopping: false,
         };
         process.running.insert(partition, running);
-        process.tenures.insert(tenure, partition);
+        process.host.tenures.insert(tenure, partition);
         self.tell(&Fact::StartCalled {
             member,
             partition,
@@ -115,9 +115,9 @@ impl LeaseWorld {
     fn tell_limits(&mut self, member: usize, partition: usize) -> Result<(), Broken> {
         let plan = self.profile.plan_of(member);
         let (most, most_of_group) = (plan.max_partitions as usize, plan.max_per_group as usize);
-        let group = self.groups.group_of(partition);
+        let group = self.own.groups.group_of(partition);
         let owned = self.processes[member].owned().count();
-        let same = |other: &usize| self.groups.group_of(*other) == group;
+        let same = |other: &usize| self.own.groups.group_of(*other) == group;
         let of_group = self.processes[member].owned().filter(same).count();
         for (owned, most) in [(owned, most), (of_group, most_of_group)] {
             if most > 0 {
@@ -139,7 +139,7 @@ impl LeaseWorld {
         reason: StopReason,
     ) -> Result<(), Broken> {
         let partition = self.partition_of(key);
-        self.moved = self.now;
+        self.own.moved = self.now;
         self.tally.moves += 1;
         if let Some(running) = self.processes[member].running.get_mut(&partition) {
             running.stopping = true;

@@ -3,17 +3,17 @@
 use divvy_core::leader::{HookEnd, HookId, OperationId};
 use divvy_core::lease::{Event, Reply};
 
+use super::LeaseWorld;
 use super::network::failure;
-use super::process::Arrival;
 use super::trace::describe_event;
-use super::world::{Happening, LeaseWorld};
 use crate::fact::Fact;
 use crate::invariants::Broken;
 use crate::time::TrueTime;
+use crate::world::{Arrival, Happening};
 
 impl LeaseWorld {
     /// Something reaches a process, or waits while it stands still.
-    pub(super) fn arrive(&mut self, member: usize, arrival: Arrival) -> Result<(), Broken> {
+    pub(super) fn arrive(&mut self, member: usize, arrival: Arrival<super::LeaseMode>) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         if !process.is_alive() {
             return Ok(());
@@ -25,7 +25,7 @@ impl LeaseWorld {
         match arrival {
             Arrival::Wake => self.wake(member),
             Arrival::Event(event) => self.hand(member, event),
-            Arrival::Notice(life, notice) => match process.connected == Some(life) {
+            Arrival::News(life, _, notice) => match process.connected == Some(life) {
                 true => self.hand(member, Event::Noticed(notice)),
                 false => Ok(()),
             },
@@ -41,8 +41,8 @@ impl LeaseWorld {
                 None => Ok(()),
             },
             Arrival::Hook(id, end) => self.hook_ends(member, id, end),
-            Arrival::Regroup => self.reread_groups(member),
             Arrival::Connect => self.connect(member),
+            Arrival::Errand(run) => run(self, member),
         }
     }
 
@@ -56,17 +56,17 @@ impl LeaseWorld {
     fn connect(&mut self, member: usize) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         // Cut off, it tries again when it is not any more.
-        if process.isolation.is_some() || process.connected == Some(self.store.life) {
+        if process.isolation.is_some() || process.connected == Some(self.reach.life) {
             return Ok(());
         }
-        if self.store.down_until > self.now {
-            let after = self.store.down_until.since(self.now) + self.way();
+        if self.reach.down_until > self.now {
+            let after = self.reach.down_until.since(self.now) + self.way();
             self.reconnect(member, after);
             return Ok(());
         }
         let process = &mut self.processes[member];
-        process.connected = Some(self.store.life);
-        let incarnation = self.store.incarnation();
+        process.connected = Some(self.reach.life);
+        let incarnation = self.reach.incarnation();
         self.hand(member, Event::Connected(incarnation))
     }
 
@@ -80,7 +80,7 @@ impl LeaseWorld {
         if (!call.starts || failed)
             && let Some(running) = process.running.remove(&partition)
         {
-            process.tenures.remove(&running.tenure);
+            process.host.tenures.remove(&running.tenure);
         }
         match call.starts {
             true => self.tell(&Fact::StartEnded {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use divvy_core::lease::{Ending, Event, Member, MemberSetup};
 
-use super::process::Over;
-use super::world::{Happening, LeaseWorld};
+use super::LeaseWorld;
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
+use crate::world::{Happening, Over};
 
 /// How long a process whose member ended by policy stays away.
 const RESTART_AFTER: Duration = Duration::from_millis(200);
@@ -23,14 +23,14 @@ impl LeaseWorld {
         self.note(|| format!("m{member} starts"));
         let process = &mut self.processes[member];
         process.clear();
-        process.booted = self.now;
+        process.host.booted = self.now;
         let now = process.clock.at(self.now);
         let setup = MemberSetup {
             settings: self.profile.settings_of(member),
-            worker: process.worker.clone(),
-            groups: self.groups.own(&self.profile.plan_of(member).serves),
+            worker: process.host.worker.clone(),
+            groups: self.own.groups.own(&self.profile.plan_of(member).serves),
             dynamic: self.profile.is_dynamic(),
-            description: process.description,
+            description: process.host.description,
             seed: self.dice.number(),
             hooks_wait: false,
         };
@@ -38,12 +38,12 @@ impl LeaseWorld {
             Some(defect) => Member::planted(setup, now, defect),
             None => Member::new(setup, now),
         };
-        machine.share(Arc::clone(&self.hashes));
+        machine.share(Arc::clone(&self.own.hashes));
         self.processes[member].machine = Some(Box::new(machine));
         if self.profile.faults.is_empty() {
             // Members of a sound world reach the store before they begin.
-            self.processes[member].connected = Some(self.store.life);
-            let incarnation = self.store.incarnation();
+            self.processes[member].connected = Some(self.reach.life);
+            let incarnation = self.reach.incarnation();
             self.hand(member, Event::Connected(incarnation))?;
         } else {
             let connects = self.way();
@@ -104,10 +104,15 @@ impl LeaseWorld {
         self.count(Mishap::NameTaken);
         let process = &self.processes[member];
         let own = (member, process.generation);
-        let booted = process.booted;
-        let others = self.named.get(&process.worker).into_iter().flatten();
+        let booted = process.host.booted;
+        let others = self
+            .own
+            .named
+            .get(&process.host.worker)
+            .into_iter()
+            .flatten();
         let mut others = others.filter(|(who, at)| **who != own && **at >= booted);
-        let rightly = others.next().is_some() || self.now < self.names_linger;
+        let rightly = others.next().is_some() || self.now < self.own.names_linger;
         self.tell(&Fact::NameTaken { member, rightly })
     }
 }

@@ -1,7 +1,6 @@
 //! The course of a world, stage by stage, for somebody who watches.
 
-use super::profile::LeaseProfile;
-use super::world::LeaseWorld;
+use super::{LeaseProfile, LeaseWorld};
 use crate::fact::Phase;
 use crate::hands::{Chronicle, Trace};
 use crate::invariants::Broken;
@@ -20,7 +19,7 @@ enum Stage {
 
 /// How far a world has come.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Course {
+pub(crate) struct Course {
     stage: Stage,
     /// When the next stage begins.
     until: TrueTime,

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use divvy_core::store::{LeaseKey, WorkerId};
 
-use super::world::{CLUSTER, Happening, LeaseWorld};
+use super::{CLUSTER, LeaseWorld};
 use crate::coverage::Mishap;
 use crate::fact::{Disturbed, Fact};
 use crate::invariants::Broken;
+use crate::world::Happening;
 
 /// What strangers say of themselves: nothing, too much, or what cannot be read.
 const WORDS: [&str; 4] = [
@@ -23,15 +24,15 @@ impl LeaseWorld {
     /// The store has begun another life: all connections are gone. What it
     /// grants, it grants after a quarantine.
     pub(super) fn restarted(&mut self) -> Result<(), Broken> {
-        let down = self.store.down_until.since(self.now);
+        let down = self.reach.down_until.since(self.now);
         for member in 0..self.processes.len() {
             self.disconnect(member);
             let interval = self.profile.settings.heartbeat_interval;
             let after = self.dice.span(Duration::from_millis(1), interval);
             self.reconnect(member, down + after);
         }
-        self.after(down, Happening::WriteGroups);
-        self.after(down, Happening::WriteWishes);
+        self.after(down, Happening::Errand(Self::write_groups));
+        self.after(down, Happening::Errand(Self::write_wishes));
         // Names are given out without one.
         self.disturb_names()
     }
@@ -40,8 +41,8 @@ impl LeaseWorld {
     pub(super) fn empty(&mut self, noticed_after: Duration) -> Result<(), Broken> {
         self.count(Mishap::StoreEmptied);
         self.store.table = Default::default();
-        self.after(noticed_after, Happening::WriteGroups);
-        self.after(noticed_after, Happening::WriteWishes);
+        self.after(noticed_after, Happening::Errand(Self::write_groups));
+        self.after(noticed_after, Happening::Errand(Self::write_wishes));
         self.disturb_all()
     }
 
@@ -55,7 +56,7 @@ impl LeaseWorld {
             // Nothing ends early, and everything late.
             let back = Duration::from_millis(ms.unsigned_abs());
             let linger = self.now + back + self.profile.lease_at_most() * 4;
-            self.names_linger = self.names_linger.max(linger);
+            self.own.names_linger = self.own.names_linger.max(linger);
             return Ok(());
         }
         self.disturb_all()
@@ -66,7 +67,7 @@ impl LeaseWorld {
         self.count(Mishap::Eviction);
         for _ in 0..count {
             let member = self.dice.below(self.processes.len());
-            let worker = self.processes[member].worker.clone();
+            let worker = self.processes[member].host.worker.clone();
             let (kind, key) = (self.dice.below(10), self.any_key());
             let table = &mut self.store.table;
             let what = match kind {
@@ -131,7 +132,10 @@ impl LeaseWorld {
         let (time, ttl) = (self.store.time(self.now), self.profile.settings.lease_ttl);
         // Those that share the layout may have one name with a member.
         let worker = match which % 3 {
-            0 => self.processes[which % self.processes.len()].worker.clone(),
+            0 => self.processes[which % self.processes.len()]
+                .host
+                .worker
+                .clone(),
             _ => stranger(which),
         };
         self.store.table.overwrite(time, key, &worker, ttl);
@@ -160,16 +164,16 @@ impl LeaseWorld {
     }
 
     fn keys(&self) -> Vec<LeaseKey> {
-        let wanted = self.groups.wanted();
+        let wanted = self.own.groups.wanted();
         wanted
-            .map(|partition| self.groups.key_of(partition))
+            .map(|partition| self.own.groups.key_of(partition))
             .collect()
     }
 
     fn any_key(&mut self) -> LeaseKey {
         let keys = self.keys();
         match keys.len() {
-            0 => self.groups.key_of(0),
+            0 => self.own.groups.key_of(0),
             count => keys[self.dice.below(count)].clone(),
         }
     }

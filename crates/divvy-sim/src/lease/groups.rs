@@ -3,11 +3,10 @@
 use divvy_core::lease::{Event, Group};
 use divvy_core::store::{LeaseKey, LeaseName, LeaseNotice, LeaseTable};
 
-use super::process::Arrival;
-use super::profile::LeaseProfile;
-use super::world::{Happening, LeaseWorld};
+use super::{LeaseProfile, LeaseWorld};
 use crate::coverage::Mishap;
 use crate::invariants::Broken;
+use crate::world::{Arrival, Happening};
 
 /// Texts that are no document of a group.
 const GARBAGE: [&str; 5] = [
@@ -31,7 +30,7 @@ struct Kept {
     garbage: Option<&'static str>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Groups {
     kept: Vec<Kept>,
     /// Partitions that each group can have.
@@ -153,8 +152,8 @@ impl LeaseWorld {
     /// Changes the size of a group.
     pub(super) fn resize(&mut self, group: usize, by: i32) {
         self.count(Mishap::GroupChanged);
-        let stride = i64::from(self.groups.stride);
-        let kept = &mut self.groups.kept[group];
+        let stride = i64::from(self.own.groups.stride);
+        let kept = &mut self.own.groups.kept[group];
         let partitions = (i64::from(kept.partitions) + i64::from(by)).clamp(1, stride);
         kept.partitions = partitions as u32;
         self.regroup();
@@ -162,23 +161,23 @@ impl LeaseWorld {
 
     /// Lets a group have so many partitions from now on.
     pub(super) fn set_size(&mut self, group: usize, partitions: u32) {
-        let partitions = partitions.clamp(1, self.groups.stride);
-        self.groups.kept[group].partitions = partitions;
+        let partitions = partitions.clamp(1, self.own.groups.stride);
+        self.own.groups.kept[group].partitions = partitions;
         self.regroup();
     }
 
     /// Changes the limit of a group.
     pub(super) fn limit(&mut self, group: usize, most: u32) {
         self.count(Mishap::GroupChanged);
-        self.groups.kept[group].most = most;
+        self.own.groups.kept[group].most = most;
         self.regroup();
     }
 
     /// Groups are there, and have documents, or not.
     pub(super) fn set_groups(&mut self, removed: &[bool], garbled: &[Option<usize>]) {
         let mut changed = false;
-        for group in 0..self.groups.kept.len() {
-            let kept = &mut self.groups.kept[group];
+        for group in 0..self.own.groups.kept.len() {
+            let kept = &mut self.own.groups.kept[group];
             let garbage = garbled[group].filter(|_| kept.stored);
             let garbage = garbage.map(|which| GARBAGE[which % GARBAGE.len()]);
             if kept.removed == removed[group] && kept.garbage == garbage {
@@ -209,7 +208,7 @@ impl LeaseWorld {
                 continue;
             }
             let generation = process.generation;
-            let arrival = Arrival::Regroup;
+            let arrival = Arrival::Errand(Self::reread_groups);
             let most = self.profile.settings.reconcile_interval;
             let after = self.dice.span(std::time::Duration::ZERO, most);
             self.after(after, Happening::Arrive(member, generation, arrival));
@@ -218,7 +217,7 @@ impl LeaseWorld {
 
     /// A member reads its settings again.
     pub(super) fn reread_groups(&mut self, member: usize) -> Result<(), Broken> {
-        let own = self.groups.own(&self.profile.plan_of(member).serves);
+        let own = self.own.groups.own(&self.profile.plan_of(member).serves);
         self.hand(member, Event::Regrouped(own))
     }
 
@@ -227,12 +226,12 @@ impl LeaseWorld {
         if !self.profile.is_dynamic() {
             return;
         }
-        if self.store.down_until > self.now {
+        if self.reach.down_until > self.now {
             self.queue
-                .push(self.store.down_until, Happening::WriteGroups);
+                .push(self.reach.down_until, Happening::Errand(Self::write_groups));
             return;
         }
-        self.groups.write(&mut self.store.table);
+        self.own.groups.write(&mut self.store.table);
         // One for all of them: whoever hears it reads them all.
         self.spread(&LeaseNotice::Group("all".to_owned()));
     }

@@ -6,16 +6,16 @@ use divvy_core::lease::{Event, Outlook, Report, SelfDescription, StopReason};
 use divvy_core::store::{LeaseName, Member, Token, WorkerId, WorkerInfo};
 use divvy_core::{Control, Health, Partitions};
 
-use super::process::Arrival;
 use super::wishes::Wishes;
-use super::world::{CLUSTER, LeaseWorld};
+use super::{CLUSTER, LeaseMode, LeaseWorld};
 use crate::fault::{HookWeather, Isolation};
 use crate::hands::{
-    Chronicle, Deed, Done, Hands, Newcomer, Place, PlaceState, StoreState, StoreView,
+    Chronicle, Deed, Done, Hands, Newcomer, Place, PlaceState, StoreState, StoreView, Trace,
 };
 use crate::invariants::Broken;
 use crate::mode::Mode;
 use crate::time::TrueTime;
+use crate::world::{Arrival, Coordination};
 
 /// For ever.
 const NEVER: TrueTime = TrueTime::from_nanos(u64::MAX);
@@ -55,25 +55,25 @@ impl LeaseWorld {
         }
         let first = Token::new(1).expect("1 is above 0");
         let of_it = |at: usize| (at, first)..(at + 1, first);
-        while self.nonces.range(of_it(partition)).count() > NONCES_KEPT {
-            let oldest = self.nonces.range(of_it(partition)).next();
+        while self.own.nonces.range(of_it(partition)).count() > NONCES_KEPT {
+            let oldest = self.own.nonces.range(of_it(partition)).next();
             let Some((&oldest, _)) = oldest else {
                 return;
             };
-            self.nonces.remove(&oldest);
+            self.own.nonces.remove(&oldest);
         }
     }
 
     /// The groups that a member serves; nothing if all.
     fn served_by(&self, place: usize) -> Option<Vec<String>> {
         let serves = &self.profile.plan_of(place).serves;
-        let groups = 0..self.groups.count();
+        let groups = 0..self.own.groups.count();
         let served = groups.filter(|&group| {
-            self.groups.is_stored(group) || serves.get(group).copied().unwrap_or(false)
+            self.own.groups.is_stored(group) || serves.get(group).copied().unwrap_or(false)
         });
         let served: Vec<usize> = served.collect();
-        let name = |group: usize| self.groups.group(group).name().to_string();
-        (served.len() < self.groups.count()).then(|| served.into_iter().map(name).collect())
+        let name = |group: usize| self.own.groups.group(group).name().to_string();
+        (served.len() < self.own.groups.count()).then(|| served.into_iter().map(name).collect())
     }
 
     fn state_of(&self, place: usize) -> PlaceState {
@@ -107,7 +107,7 @@ impl Hands for LeaseWorld {
             let stop = stage.unwrap_or(until);
             while let Some((at, happening)) = self.queue.pop(stop) {
                 self.begin_at(at);
-                self.happen(happening)?;
+                LeaseMode::happen(self, happening)?;
                 if !more() {
                     return Ok(false);
                 }
@@ -132,7 +132,7 @@ impl Hands for LeaseWorld {
     fn place(&self, place: usize) -> Place {
         let process = &self.processes[place];
         let now = process.clock.at(self.now);
-        let name = process.worker.name.to_string();
+        let name = process.host.worker.name.to_string();
         let ends = process.running.values().filter_map(|running| running.until);
         let left = ends.min().map(|end| end.since(now));
         let left = left.filter(|left| !left.is_zero());
@@ -142,11 +142,11 @@ impl Hands for LeaseWorld {
             name,
             state: self.state_of(place),
             is_leader: false,
-            health: match process.description.healthy {
+            health: match process.host.description.healthy {
                 true => Health::Healthy,
                 false => Health::Unhealthy,
             },
-            weight: process.description.weight,
+            weight: process.host.description.weight,
             zone: None,
             is_paused: process.stillness.is_some(),
             isolation: process.isolation,
@@ -174,18 +174,18 @@ impl Hands for LeaseWorld {
     }
 
     fn count_partitions(&self) -> usize {
-        match self.groups.count() {
-            1 => self.groups.group(GROUP).partitions() as usize,
-            _ => self.groups.partitions_max(),
+        match self.own.groups.count() {
+            1 => self.own.groups.group(GROUP).partitions() as usize,
+            _ => self.own.groups.partitions_max(),
         }
     }
 
     fn is_wanted(&self, partition: usize) -> bool {
-        self.groups.is_wanted(partition)
+        self.own.groups.is_wanted(partition)
     }
 
     fn name_of(&self, partition: usize) -> String {
-        self.groups.key_of(partition).to_string()
+        self.own.groups.key_of(partition).to_string()
     }
 
     fn weight_of(&self, _partition: usize) -> i64 {
@@ -193,7 +193,7 @@ impl Hands for LeaseWorld {
     }
 
     fn list(&self) -> Partitions {
-        let groups = self.groups.present();
+        let groups = self.own.groups.present();
         let shards = groups
             .iter()
             .map(|group| (group.name().as_str(), group.partitions()));
@@ -205,10 +205,10 @@ impl Hands for LeaseWorld {
         let place = self.processes.len() - 1;
         let process = &mut self.processes[place];
         if let Some(name) = &newcomer.name {
-            process.worker = WorkerId::new(CLUSTER, name).expect("callers check names");
+            process.host.worker = WorkerId::new(CLUSTER, name).expect("callers check names");
         }
         if let Some(weight) = newcomer.weight {
-            process.description.weight = weight;
+            process.host.description.weight = weight;
         }
         self.share_hashes();
         place
@@ -280,7 +280,7 @@ impl Hands for LeaseWorld {
 
     fn set_store(&mut self, state: StoreState) {
         let settings = &self.profile.settings;
-        self.store.refuses_until = match state {
+        self.reach.refuses_until = match state {
             StoreState::Down => NEVER,
             StoreState::Up | StoreState::Slow => TrueTime::ZERO,
         };
@@ -291,7 +291,7 @@ impl Hands for LeaseWorld {
     }
 
     fn store(&self) -> StoreView {
-        let is_down = self.store.refuses_until.max(self.store.down_until) > self.now;
+        let is_down = self.reach.refuses_until.max(self.reach.down_until) > self.now;
         StoreView {
             state: match is_down {
                 true => StoreState::Down,
@@ -299,7 +299,7 @@ impl Hands for LeaseWorld {
                 false => StoreState::Slow,
             },
             latency: self.profile.latency.1,
-            incarnation: self.store.incarnation().as_str().to_owned(),
+            incarnation: self.reach.incarnation().as_str().to_owned(),
         }
     }
 
@@ -307,6 +307,7 @@ impl Hands for LeaseWorld {
         if !announced {
             return self.empty(self.profile.settings.heartbeat_interval);
         }
+        self.reach.restart(self.now);
         self.store.restart_behind(usize::MAX, self.now);
         self.restarted()
     }
@@ -326,7 +327,7 @@ impl Hands for LeaseWorld {
 
     fn held_back(&self, place: usize, partition: usize) -> Option<&'static str> {
         let machine = self.processes[place].machine.as_deref()?;
-        let explained = machine.explain(&self.groups.key_of(partition))?;
+        let explained = machine.explain(&self.own.groups.key_of(partition))?;
         Some(explained.why?.as_str())
     }
 
@@ -334,13 +335,13 @@ impl Hands for LeaseWorld {
         let members = places.iter().map(|&place| {
             let process = &self.processes[place];
             let info = WorkerInfo {
-                weight: process.description.weight,
-                healthy: process.description.healthy,
+                weight: process.host.description.weight,
+                healthy: process.host.description.healthy,
                 groups: self.served_by(place),
                 ..WorkerInfo::default()
             };
             Member {
-                name: process.worker.name.to_string(),
+                name: process.host.worker.name.to_string(),
                 info: info.to_json().ok(),
             }
         });
@@ -348,14 +349,14 @@ impl Hands for LeaseWorld {
         let cluster = LeaseName::new("cluster", CLUSTER).expect("a valid name");
         let wishes = self.store.table.wishes(&cluster);
         let weight = self.profile.settings.default_weight;
-        let groups = self.groups.present();
+        let groups = self.own.groups.present();
         let outlook = Outlook::shared(
             &cluster,
             &members,
             wishes.as_deref(),
             weight,
             groups,
-            &self.hashes,
+            &self.own.hashes,
         );
         Some(outlook)
     }
@@ -374,6 +375,6 @@ impl Hands for LeaseWorld {
     }
 
     fn last_lines(&self) -> Vec<String> {
-        self.trace_lines()
+        self.trace.as_ref().map_or_else(Vec::new, Trace::lines)
     }
 }

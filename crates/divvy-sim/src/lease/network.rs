@@ -2,36 +2,20 @@
 
 use std::time::Duration;
 
-use divvy_core::Moment;
 use divvy_core::leader::{OperationId, SessionId};
 use divvy_core::lease::{Operation, Reply};
 use divvy_core::store::{
     Acquired, Claim, LeaseNotice, Nonce, SessionStart, StoreErrorKind, Tenure,
 };
 
-use super::process::{Arrival, Flight};
 use super::trace::{describe_operation, describe_reply};
-use super::world::{Happening, LeaseWorld};
+use super::{LeaseMode, LeaseWorld};
 use crate::coverage::Mishap;
 use crate::fact::{Fact, LeaseWish};
 use crate::invariants::Broken;
-use crate::time::TrueTime;
+use crate::world::{Arrival, Flight, Happening};
 
-/// An operation on its way to the store.
-#[derive(Debug, Clone)]
-pub(super) struct Request {
-    pub(super) member: usize,
-    pub(super) generation: u32,
-    pub(super) id: OperationId,
-    pub(super) operation: Operation,
-    /// When it was sent, on the clock of its sender.
-    pub(super) sent: Moment,
-    /// The life of the store that its connection leads to.
-    pub(super) life: u32,
-    pub(super) expires: TrueTime,
-    /// Nobody waits for a reply: it was given up.
-    pub(super) unanswered: bool,
-}
+type Request = crate::world::Request<LeaseMode>;
 
 impl LeaseWorld {
     /// Sends an operation of a member.
@@ -76,6 +60,7 @@ impl LeaseWorld {
             operation,
             sent,
             life,
+            forgotten: self.reach.forgotten,
             expires,
             unanswered: false,
         };
@@ -172,22 +157,22 @@ impl LeaseWorld {
         let (member, generation, id) = (request.member, request.generation, request.id);
         let current = self.processes[member].generation == generation;
         let waited_for = current && !request.unanswered;
-        if request.life != self.store.life {
+        if request.life != self.reach.life {
             // The connection that it was on is gone.
             return Ok(());
         }
-        if self.store.stalled_until > self.now {
+        if self.reach.stalled_until > self.now {
             if waited_for {
                 self.expire(member, id);
             }
-            let (until, jitter) = (self.store.stalled_until, self.way());
+            let (until, jitter) = (self.reach.stalled_until, self.way());
             self.queue.push(until + jitter, Happening::Request(request));
             return Ok(());
         }
         let process = &mut self.processes[member];
-        let unscripted = needs_script(&request.operation) && process.lacks_scripts;
-        if unscripted || self.store.refuses_until > self.now {
-            process.lacks_scripts &= !unscripted;
+        let unscripted = needs_script(&request.operation) && process.host.lacks_scripts;
+        if unscripted || self.reach.refuses_until > self.now {
+            process.host.lacks_scripts &= !unscripted;
             if waited_for {
                 let back = self.way();
                 self.answer(member, (generation, id), unavailable("refused"), back);
@@ -222,7 +207,7 @@ impl LeaseWorld {
         current: bool,
         most: usize,
     ) -> Result<Reply, Broken> {
-        let worker = &self.processes[request.member].worker;
+        let worker = &self.processes[request.member].host.worker;
         let (reply, notices) = self.store.apply(self.now, worker, &request.operation, most);
         if is_write(&request.operation) {
             self.note(|| {
@@ -247,7 +232,7 @@ impl LeaseWorld {
                         Acquired::Granted(token) => {
                             self.tally.grants += 1;
                             let partition = self.partition_of(&claim.key);
-                            self.nonces.insert((partition, *token), claim.nonce);
+                            self.own.nonces.insert((partition, *token), claim.nonce);
                             self.forget_nonces(partition);
                             self.tell(&Fact::LeaseGranted {
                                 name: &claim.key.to_string(),
@@ -311,14 +296,14 @@ impl LeaseWorld {
         ttl: Duration,
         current: bool,
     ) -> Result<(), Broken> {
-        let worker = self.processes[request.member].worker.clone();
+        let worker = self.processes[request.member].host.worker.clone();
         // What was given up and keeps a name all the same is nobody's.
         let generation = match request.unanswered {
             true => u32::MAX,
             false => request.generation,
         };
         let who = (request.member, generation);
-        let named = self.named.entry(worker.clone()).or_default();
+        let named = self.own.named.entry(worker.clone()).or_default();
         named.insert(who, self.now);
         if !current {
             return Ok(());
@@ -337,7 +322,7 @@ impl LeaseWorld {
         for member in 0..self.processes.len() {
             let process = &self.processes[member];
             let generation = process.generation;
-            if process.connected != Some(self.store.life) || !process.receives() {
+            if process.connected != Some(self.reach.life) || !process.receives() {
                 continue;
             }
             if process.is_deaf || self.dice.chance(self.weather.watch_lost) {
@@ -351,7 +336,7 @@ impl LeaseWorld {
                 let lease = self.profile.settings.lease_ttl;
                 way += self.dice.span(Duration::ZERO, lease * 2);
             }
-            let heard = Arrival::Notice(self.store.life, notice.clone());
+            let heard = Arrival::News(self.reach.life, self.reach.forgotten, notice.clone());
             if self.dice.chance(self.weather.watch_repeated) {
                 self.count(Mishap::NoticeRepeated);
                 let again = Happening::Arrive(member, generation, heard.clone());

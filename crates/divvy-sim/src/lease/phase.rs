@@ -6,11 +6,11 @@ use std::time::Duration;
 use divvy_core::leader::HookEnd;
 use divvy_core::lease::Event;
 
-use super::process::{Arrival, Process};
-use super::world::{Happening, LeaseWorld};
+use super::{LeaseMode, LeaseWorld};
 use crate::fact::{Fact, Phase, Survey};
 use crate::invariants::Broken;
 use crate::time::TrueTime;
+use crate::world::{Arrival, Happening, Process};
 
 impl LeaseWorld {
     /// Lets the world run its course.
@@ -43,8 +43,7 @@ impl LeaseWorld {
         self.enter(Phase::Healing)?;
         self.active.clear();
         self.settle_faults()?;
-        self.store.stalled_until = self.store.stalled_until.min(self.now);
-        self.store.refuses_until = TrueTime::ZERO;
+        self.reach.recover(self.now);
         self.write_groups();
         self.write_wishes();
         for member in 0..self.processes.len() {
@@ -109,7 +108,7 @@ impl LeaseWorld {
             }
             None => process.is_namesake,
         });
-        let still = self.now.since(self.moved) >= self.profile.still();
+        let still = self.now.since(self.own.moved) >= self.profile.still();
         (at_rest || still) && self.seen_from_above().unserved.is_empty()
     }
 
@@ -151,10 +150,10 @@ impl LeaseWorld {
         let may = process.is_alive()
             && !process.is_namesake
             && !process.stopping
-            && process.description.healthy
-            && process.description.weight > 0.0;
+            && process.host.description.healthy
+            && process.host.description.weight > 0.0;
         let serves = &self.profile.plan_of(member).serves;
-        may && (self.groups.is_stored(group) || serves.get(group).copied().unwrap_or(false))
+        may && (self.own.groups.is_stored(group) || serves.get(group).copied().unwrap_or(false))
     }
 
     /// How many partitions a member has, of how many that it may have: of all,
@@ -162,8 +161,8 @@ impl LeaseWorld {
     fn loads(&self, member: usize, group: usize) -> [(usize, Option<usize>); 2] {
         let (process, plan) = (&self.processes[member], self.profile.plan_of(member));
         let limit = |most: u32| (most > 0).then_some(most as usize);
-        let same = |partition: &usize| self.groups.group_of(*partition) == group;
-        let of_group = [limit(plan.max_per_group), self.groups.most_of(group)];
+        let same = |partition: &usize| self.own.groups.group_of(*partition) == group;
+        let of_group = [limit(plan.max_per_group), self.own.groups.most_of(group)];
         [
             (process.owned().count(), limit(plan.max_partitions)),
             (
@@ -207,14 +206,14 @@ impl LeaseWorld {
     fn seen_from_above(&self) -> Survey {
         let mut survey = Survey::default();
         let members = 0..self.processes.len();
-        let wanted: BTreeSet<usize> = self.groups.wanted().collect();
-        let working = |process: &Process| {
+        let wanted: BTreeSet<usize> = self.own.groups.wanted().collect();
+        let working = |process: &Process<LeaseMode>| {
             let working = process.working(self.now).map(|(partition, _)| partition);
             working.collect::<BTreeSet<usize>>()
         };
         let at: Vec<_> = self.processes.iter().map(working).collect();
         for &partition in &wanted {
-            let group = self.groups.group_of(partition);
+            let group = self.own.groups.group_of(partition);
             let homes = members
                 .clone()
                 .filter(|&member| at[member].contains(&partition));
@@ -234,7 +233,7 @@ impl LeaseWorld {
             let running = self.processes[member].running.keys();
             let unwanted = running.filter(|partition| !wanted.contains(partition));
             survey.unwanted.extend(unwanted);
-            if (0..self.groups.count()).any(|group| self.is_crowded(member, group)) {
+            if (0..self.own.groups.count()).any(|group| self.is_crowded(member, group)) {
                 survey.crowded.push(member);
             }
         }
@@ -251,7 +250,7 @@ impl LeaseWorld {
     /// Looks whether everything has been started once, though it may be on its
     /// way to where it should be.
     pub(super) fn survey_start(&mut self) -> Result<(), Broken> {
-        let started = &self.started;
+        let started = &self.own.started;
         let mut survey = self.seen_from_above();
         survey
             .unserved
@@ -280,7 +279,7 @@ impl LeaseWorld {
         let victim = alive[self.dice.below(alive.len())];
         let mut lost = self.running_at(victim);
         lost.retain(|&partition| {
-            let group = self.groups.group_of(partition);
+            let group = self.own.groups.group_of(partition);
             let mut others = alive.iter().filter(|&&member| member != victim);
             others.any(|&member| self.is_unlimited(member, group))
         });

@@ -7,8 +7,7 @@ use std::time::Duration;
 use divvy_core::Moment;
 use divvy_core::lease::{Operation, Reply};
 use divvy_core::store::{
-    Acquired, Incarnation, LeaseNotice, LeaseTable, Nonce, SessionStart, StoreTime, Tenure,
-    WorkerId, WorkerInfo,
+    Acquired, LeaseNotice, LeaseTable, Nonce, SessionStart, StoreTime, Tenure, WorkerId, WorkerInfo,
 };
 
 use crate::clock::MemberClock;
@@ -17,15 +16,9 @@ use crate::time::TrueTime;
 /// How much longer than a lease a store grants nothing after its start.
 const QUARANTINE_EXTRA: Duration = Duration::from_secs(1);
 
-#[derive(Debug)]
-pub(super) struct Store {
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
     pub(super) table: LeaseTable,
-    /// Which life it is in.
-    pub(super) life: u32,
-    pub(super) stalled_until: TrueTime,
-    pub(super) refuses_until: TrueTime,
-    /// It is being restarted until then.
-    pub(super) down_until: TrueTime,
     clock: MemberClock,
     /// By how much its clock was set, in milliseconds.
     stepped: i64,
@@ -39,10 +32,6 @@ impl Store {
     pub(super) fn new(clock: MemberClock, fresh: bool) -> Self {
         Self {
             table: LeaseTable::default(),
-            life: 0,
-            stalled_until: TrueTime::ZERO,
-            refuses_until: TrueTime::ZERO,
-            down_until: TrueTime::ZERO,
             started: fresh.then(|| clock.at(TrueTime::ZERO)),
             clock,
             stepped: 0,
@@ -74,25 +63,19 @@ impl Store {
         self.stepped += ms;
     }
 
-    pub(super) fn incarnation(&self) -> Incarnation {
-        Incarnation::new(format!("life-{}", self.life))
-    }
-
     pub(super) fn remember(&mut self, fault: usize) {
         self.snapshots.insert(fault, self.table.clone());
     }
 
-    /// Begins another life, with what it had for `fault`, or with nothing.
+    /// Begins another life at `up`, with what it had for `fault`, or with nothing.
     pub(super) fn restart_behind(&mut self, fault: usize, up: TrueTime) {
         self.table = self.snapshots.remove(&fault).unwrap_or_default();
         self.restart(up);
     }
 
-    /// Begins another life with what it has.
+    /// Begins another life at `up` with what it has.
     pub(super) fn restart(&mut self, up: TrueTime) {
-        self.life += 1;
         self.started = Some(self.time(up).now);
-        self.down_until = up;
     }
 
     /// For how long it still grants no lease of this length.

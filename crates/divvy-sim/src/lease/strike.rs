@@ -5,14 +5,14 @@ use std::time::Duration;
 use divvy_core::lease::{Event, SelfDescription};
 use divvy_core::store::LeaseNotice;
 
+use super::LeaseWorld;
 use super::fault::LeaseFaultKind;
-use super::process::{Arrival, Stillness};
 use super::wishes::Wishes;
-use super::world::{Happening, LeaseWorld};
 use crate::coverage::Mishap;
 use crate::fact::{Disturbed, Fact, Phase};
 use crate::fault::{HookWeather, Isolation, Weather};
 use crate::invariants::Broken;
+use crate::world::{Arrival, Happening, Stillness};
 
 impl LeaseWorld {
     /// A fault begins.
@@ -24,7 +24,7 @@ impl LeaseWorld {
         self.note(|| format!("fault {index}: {fault}"));
         let lasts = fault.lasts;
         let place = |world: &Self, number: usize| number % world.processes.len();
-        let group = |world: &Self, number: usize| number % world.groups.count();
+        let group = |world: &Self, number: usize| number % world.own.groups.count();
         match fault.kind {
             LeaseFaultKind::Crash(number) => self.crash(place(self, number), lasts),
             LeaseFaultKind::MassRestart(part) => self.crash_many(part, lasts),
@@ -98,21 +98,23 @@ impl LeaseWorld {
         match kind {
             LeaseFaultKind::Stall => {
                 self.count(Mishap::StoreStall);
-                self.store.stalled_until = self.store.stalled_until.max(self.now + lasts);
+                self.reach.stall(self.now + lasts);
                 Ok(())
             }
             LeaseFaultKind::Refuse => {
                 self.count(Mishap::StoreUnavailable);
-                self.store.refuses_until = self.store.refuses_until.max(self.now + lasts);
+                self.reach.refuse(self.now + lasts);
                 Ok(())
             }
             LeaseFaultKind::Restart => {
                 self.count(Mishap::StoreRestarted);
+                self.reach.restart(self.now + lasts);
                 self.store.restart(self.now + lasts);
                 self.restarted()
             }
             LeaseFaultKind::RestartBehind(_) => {
                 self.count(Mishap::RestartForgot);
+                self.reach.restart(self.now + lasts);
                 self.store.restart_behind(index, self.now + lasts);
                 self.restarted()
             }
@@ -121,7 +123,7 @@ impl LeaseWorld {
             LeaseFaultKind::ScriptFlush => {
                 self.count(Mishap::ScriptFlush);
                 for process in &mut self.processes {
-                    process.lacks_scripts = true;
+                    process.host.lacks_scripts = true;
                 }
                 Ok(())
             }
@@ -157,7 +159,7 @@ impl LeaseWorld {
     pub(super) fn settle_faults(&mut self) -> Result<(), Broken> {
         self.weather = Weather::default();
         self.hook_weather = HookWeather::default();
-        let (count, groups) = (self.processes.len(), self.groups.count());
+        let (count, groups) = (self.processes.len(), self.own.groups.count());
         let mut cut = vec![None; count];
         let mut deaf = vec![false; count];
         let described = (0..count).map(|member| SelfDescription {
@@ -179,17 +181,17 @@ impl LeaseWorld {
                 LeaseFaultKind::RemoveGroup(number) => removed[number % groups] = true,
                 LeaseFaultKind::Garble(number) => garbled[number % groups] = Some(index),
                 LeaseFaultKind::Cordon(number) => {
-                    let worker = self.processes[number % count].worker.name.to_string();
+                    let worker = self.processes[number % count].host.worker.name.to_string();
                     wishes.control.cordoned.insert(worker);
                 }
                 LeaseFaultKind::Drain(number) => {
-                    let worker = self.processes[number % count].worker.name.to_string();
+                    let worker = self.processes[number % count].host.worker.name.to_string();
                     wishes.control.drained.insert(worker);
                 }
                 LeaseFaultKind::Pin(partition, number) => {
-                    let partition = partition % self.groups.partitions_max();
-                    let worker = self.processes[number % count].worker.name.to_string();
-                    let key = self.groups.key_of(partition).to_string();
+                    let partition = partition % self.own.groups.partitions_max();
+                    let worker = self.processes[number % count].host.worker.name.to_string();
+                    let key = self.own.groups.key_of(partition).to_string();
                     wishes.control.pinned.insert(key, worker);
                 }
                 LeaseFaultKind::GarbleWishes => wishes.is_garbled = true,
@@ -241,7 +243,7 @@ impl LeaseWorld {
         member: usize,
         described: SelfDescription,
     ) -> Result<(), Broken> {
-        let before = self.processes[member].description;
+        let before = self.processes[member].host.description;
         if before == described {
             return Ok(());
         }
@@ -249,7 +251,7 @@ impl LeaseWorld {
             true => Mishap::WeightChanged,
             false => Mishap::Unhealthy,
         });
-        self.processes[member].description = described;
+        self.processes[member].host.description = described;
         self.arrive(member, Arrival::Event(Event::Described(described)))
     }
 
@@ -317,7 +319,7 @@ impl LeaseWorld {
     fn namesake(&mut self, of: usize) {
         self.count(Mishap::Namesake);
         let member = self.add_place();
-        self.processes[member].worker = self.processes[of].worker.clone();
+        self.processes[member].host.worker = self.processes[of].host.worker.clone();
         self.processes[member].is_namesake = true;
         self.after(Duration::ZERO, Happening::Boot(member));
     }

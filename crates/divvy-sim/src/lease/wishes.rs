@@ -3,8 +3,9 @@
 use divvy_core::Control;
 use divvy_core::store::LeaseNotice;
 
-use super::world::{Happening, LeaseWorld};
+use super::LeaseWorld;
 use crate::coverage::Mishap;
+use crate::world::Happening;
 
 /// What is wished at the moment.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,17 +27,17 @@ impl Wishes {
 impl LeaseWorld {
     /// Operators wish this from now on.
     pub(super) fn set_wishes(&mut self, wishes: Wishes) {
-        if self.wishes == wishes {
+        if self.own.wishes == wishes {
             return;
         }
-        let before = std::mem::replace(&mut self.wishes, wishes);
-        let (old, new) = (&before.control, &self.wishes.control);
+        let before = std::mem::replace(&mut self.own.wishes, wishes);
+        let (old, new) = (&before.control, &self.own.wishes.control);
         let mishaps = [
             (new.cordoned != old.cordoned, Mishap::Cordoned),
             (new.drained != old.drained, Mishap::Drained),
             (new.pinned != old.pinned, Mishap::Pinned),
             (
-                self.wishes.is_garbled && !before.is_garbled,
+                self.own.wishes.is_garbled && !before.is_garbled,
                 Mishap::WishesGarbled,
             ),
         ];
@@ -50,16 +51,16 @@ impl LeaseWorld {
 
     /// Writes what is wished into the store, as soon as that is there.
     pub(super) fn write_wishes(&mut self) {
-        if self.store.down_until > self.now {
+        if self.reach.down_until > self.now {
             self.queue
-                .push(self.store.down_until, Happening::WriteWishes);
+                .push(self.reach.down_until, Happening::Errand(Self::write_wishes));
             return;
         }
-        let cluster = self.processes[0].worker.cluster.clone();
-        let (table, text) = (&mut self.store.table, self.wishes.text());
+        let cluster = self.processes[0].host.worker.cluster.clone();
+        let (table, text) = (&mut self.store.table, self.own.wishes.text());
         let before = table.wishes(&cluster);
         // Nothing was wished, and nothing is.
-        if before.is_none() && self.wishes == Wishes::default() {
+        if before.is_none() && self.own.wishes == Wishes::default() {
             return;
         }
         table.set_wishes(&cluster, before.as_deref(), &text);

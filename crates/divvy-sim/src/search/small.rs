@@ -15,9 +15,9 @@ use super::Search;
 use crate::clock::{MemberClock, RATE_ERROR_MAX_PPM};
 use crate::fact::{Fact, Seen};
 use crate::invariants::{Bounds, Broken, Invariants};
-use crate::leader::OPERATIONS_MAX;
 use crate::ledger::{Ledger, Record, chunks_of};
 use crate::time::TrueTime;
+use crate::world::OPERATIONS_MAX;
 
 /// Longest that the way to the first assignment may take.
 const BEGIN_WITHIN: Duration = Duration::from_secs(20);

@@ -1,0 +1,99 @@
+//! Lease mode, as a world drives it.
+
+use std::time::Duration;
+
+use divvy_core::lease::{Action, Event, Member, Operation, Reply};
+use divvy_core::store::LeaseNotice;
+
+use super::course::Course;
+use super::process::{Host, Running};
+use super::store::Store;
+use super::{LeaseMode, LeaseProfile, LeaseWorld};
+use crate::fact::Seen;
+use crate::invariants::{Broken, LeaseInvariants};
+use crate::world::{Coordination, Frame, Happening, Machine, Process};
+
+impl Machine for Member {
+    type Event = Event;
+    type Action = Action;
+    type Operation = Operation;
+    type Reply = Reply;
+}
+
+impl Coordination for LeaseMode {
+    const WALL_ERROR_MAX_MS: i64 = 0;
+
+    type Machine = Member;
+    type Profile = LeaseProfile;
+    type Invariants = LeaseInvariants;
+    type Store = Store;
+    type Host = Host;
+    type Running = Running;
+    type News = LeaseNotice;
+    type Course = Course;
+
+    fn frame(profile: &LeaseProfile) -> Frame {
+        let settings = &profile.settings;
+        Frame {
+            members: profile.members,
+            booted_within: match profile.faults.is_empty() {
+                true => Duration::from_millis(20),
+                false => settings.heartbeat_ttl,
+            },
+            drifting: profile.drifting,
+            room: profile.room,
+            beat: settings.heartbeat_interval,
+        }
+    }
+
+    fn host(profile: &LeaseProfile, number: usize) -> Host {
+        let name = match profile.room {
+            Some(_) => format!("host-{number}"),
+            None => format!("w{number}"),
+        };
+        Host::new(&name, profile.plan_of(number).weight)
+    }
+
+    fn observe(invariants: &mut LeaseInvariants, seen: &Seen<'_>) -> Result<(), Broken> {
+        invariants.observe(seen)
+    }
+
+    fn forget(process: &mut Process<Self>) {
+        process.stillness = None;
+        process.host.lacks_scripts = false;
+        process.host.tenures.clear();
+    }
+
+    fn happen(world: &mut LeaseWorld, happening: Happening<Self>) -> Result<(), Broken> {
+        match happening {
+            Happening::Boot(member) => world.boot(member),
+            Happening::Arrive(member, generation, arrival) => {
+                if world.processes[member].generation != generation {
+                    return Ok(());
+                }
+                world.arrive(member, arrival)
+            }
+            Happening::Request(request) => world.request_arrives(request),
+            Happening::Resume(member) => world.resume(member),
+            Happening::LateEffect(partition, token) => {
+                world.late_effect(partition, token);
+                Ok(())
+            }
+            Happening::Effects => world.effects(),
+            Happening::Remember(fault) => {
+                world.store.remember(fault);
+                Ok(())
+            }
+            Happening::Strike(fault) => world.strike(fault),
+            Happening::Relent(fault) => world.relent(fault),
+            Happening::Roll(member) => {
+                world.roll(member);
+                Ok(())
+            }
+            Happening::Errand(run) => {
+                run(world);
+                Ok(())
+            }
+        }
+    }
+}
