@@ -29,8 +29,8 @@ use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::time::TrueTime;
 pub(crate) use coordination::{Coordination, Frame, Machine};
-pub(crate) use network::Request;
-pub(crate) use process::{Arrival, Call, Flight, Over, Process, Stillness};
+pub(crate) use network::{Request, failure};
+pub(crate) use process::{Arrival, Call, Over, Process, Stillness};
 pub(crate) use reach::Reach;
 
 /// Operations of one member that are under way at once, chunks of a root and

@@ -9,7 +9,7 @@ use super::World;
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
-use crate::world::{Arrival, Happening, Over};
+use crate::world::{Arrival, Happening, Over, failure};
 
 /// How long a process whose member ended by policy stays away.
 const RESTART_AFTER: Duration = Duration::from_millis(200);
@@ -58,7 +58,11 @@ impl World {
     }
 
     /// Something reaches a process, or waits while it stands still.
-    pub(super) fn arrive(&mut self, member: usize, arrival: Arrival<super::LeaderMode>) -> Result<(), Broken> {
+    pub(super) fn arrive(
+        &mut self,
+        member: usize,
+        arrival: Arrival<super::LeaderMode>,
+    ) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         if !process.is_alive() {
             return Ok(());
@@ -83,7 +87,7 @@ impl World {
             },
             Arrival::Expire(id) => match self.land(member, id) {
                 Some(is_write) => {
-                    let reply = Reply::Failed(super::network::failure(is_write));
+                    let reply = Reply::Failed(failure(is_write));
                     self.hand(member, Event::Reply(id, reply))
                 }
                 None => Ok(()),

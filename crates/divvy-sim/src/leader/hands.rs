@@ -288,7 +288,7 @@ impl Hands for World {
             value: control.encode().into(),
         };
         if let (_, Some(change)) = self.store.apply(&operation) {
-            self.spread(change);
+            self.spread(&std::sync::Arc::new(change));
         }
     }
 

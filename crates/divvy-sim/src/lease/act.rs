@@ -24,7 +24,10 @@ impl LeaseWorld {
                 id,
                 operation,
                 timeout,
-            } => self.send(member, id, operation, timeout),
+            } => {
+                self.tell_sent(member, &operation)?;
+                self.send(member, id, operation, timeout)
+            }
             Action::StartPartition {
                 id,
                 tenure,

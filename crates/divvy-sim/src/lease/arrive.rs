@@ -4,16 +4,19 @@ use divvy_core::leader::{HookEnd, HookId, OperationId};
 use divvy_core::lease::{Event, Reply};
 
 use super::LeaseWorld;
-use super::network::failure;
 use super::trace::describe_event;
 use crate::fact::Fact;
 use crate::invariants::Broken;
 use crate::time::TrueTime;
-use crate::world::{Arrival, Happening};
+use crate::world::{Arrival, Happening, failure};
 
 impl LeaseWorld {
     /// Something reaches a process, or waits while it stands still.
-    pub(super) fn arrive(&mut self, member: usize, arrival: Arrival<super::LeaseMode>) -> Result<(), Broken> {
+    pub(super) fn arrive(
+        &mut self,
+        member: usize,
+        arrival: Arrival<super::LeaseMode>,
+    ) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         if !process.is_alive() {
             return Ok(());

@@ -3,25 +3,37 @@
 use std::time::Duration;
 
 use divvy_core::lease::{Action, Event, Member, Operation, Reply};
-use divvy_core::store::LeaseNotice;
+use divvy_core::store::{LeaseNotice, StoreErrorKind};
 
 use super::course::Course;
 use super::process::{Host, Running};
 use super::store::Store;
-use super::{LeaseMode, LeaseProfile, LeaseWorld};
+use super::{LeaseMode, LeaseProfile, LeaseWorld, network};
+use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::invariants::{Broken, LeaseInvariants};
-use crate::world::{Coordination, Frame, Happening, Machine, Process};
+use crate::world::{Coordination, Frame, Happening, Machine, Process, Request};
 
 impl Machine for Member {
     type Event = Event;
     type Action = Action;
     type Operation = Operation;
     type Reply = Reply;
+
+    fn is_write(operation: &Operation) -> bool {
+        network::is_write(operation)
+    }
+
+    fn failed(kind: StoreErrorKind, why: &str) -> Reply {
+        Reply::Failed(kind, why.into())
+    }
 }
 
 impl Coordination for LeaseMode {
     const WALL_ERROR_MAX_MS: i64 = 0;
+    const NEWS_LOST: Mishap = Mishap::NoticeLost;
+    const NEWS_LATE: Mishap = Mishap::NoticeLate;
+    const NEWS_REPEATED: Mishap = Mishap::NoticeRepeated;
 
     type Machine = Member;
     type Profile = LeaseProfile;
@@ -42,6 +54,8 @@ impl Coordination for LeaseMode {
             },
             drifting: profile.drifting,
             room: profile.room,
+            latency: profile.latency,
+            lease: settings.lease_ttl,
             beat: settings.heartbeat_interval,
         }
     }
@@ -62,6 +76,27 @@ impl Coordination for LeaseMode {
         process.stillness = None;
         process.host.lacks_scripts = false;
         process.host.tenures.clear();
+    }
+
+    fn listens(_process: &Process<Self>, _notice: &LeaseNotice) -> bool {
+        true
+    }
+
+    fn is_unfit(world: &mut LeaseWorld, request: &Request<Self>) -> bool {
+        let host = &mut world.processes[request.member].host;
+        let is_unfit = network::needs_script(&request.operation) && host.lacks_scripts;
+        host.lacks_scripts &= !is_unfit;
+        is_unfit
+    }
+
+    fn carry_out(world: &mut LeaseWorld, request: &Request<Self>) -> Result<(Reply, bool), Broken> {
+        let lost = world.loses_reply(request);
+        // The connection may break in the midst of it.
+        let most = match lost && world.dice.chance(0.3) {
+            true => world.dice.below(4),
+            false => usize::MAX,
+        };
+        Ok((world.apply(request, most)?, lost))
     }
 
     fn happen(world: &mut LeaseWorld, happening: Happening<Self>) -> Result<(), Broken> {
