@@ -3,7 +3,6 @@
 //! partitions that fail.
 
 mod act;
-mod arrive;
 mod coordination;
 mod course;
 mod elect;
@@ -14,6 +13,7 @@ mod process;
 mod source;
 mod store;
 mod strike;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

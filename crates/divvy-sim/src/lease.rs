@@ -3,11 +3,10 @@
 //! protocol allows for, and in some that it does not.
 
 mod act;
-mod arrive;
-mod boot;
 mod coordination;
 mod course;
 mod draw;
+mod ending;
 mod fault;
 mod foreign;
 mod groups;

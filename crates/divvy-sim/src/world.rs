@@ -8,6 +8,8 @@
 // There are the two modes of this crate, and nobody can make a third.
 #![allow(private_bounds)]
 
+mod arrive;
+mod boot;
 mod coordination;
 mod network;
 mod process;
@@ -28,8 +30,8 @@ use crate::ledger::Ledger;
 use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::time::TrueTime;
-pub(crate) use coordination::{Coordination, Frame, Machine};
-pub(crate) use network::{Request, failure};
+pub(crate) use coordination::{Coordination, Frame, Machine, Occasion};
+pub(crate) use network::Request;
 pub(crate) use process::{Arrival, Call, Over, Process, Stillness};
 pub(crate) use reach::Reach;
 

@@ -3,24 +3,55 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divvy_core::leader::{Action, Event, Member, Operation, Reply, Watched};
+use divvy_core::Moment;
+use divvy_core::leader::{
+    Action, Clock, Event, Member, MemberSetup, Operation, Reply, Retries, Watched,
+};
+use divvy_core::lease::Ending;
 use divvy_core::store::{Change, StoreErrorKind};
 
 use super::course::Course;
 use super::process::{Host, Running};
 use super::store::Store;
-use super::{LeaderMode, World};
+use super::{LeaderMode, World, trace};
 use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::invariants::{Broken, Invariants};
 use crate::profile::Profile;
-use crate::world::{Coordination, Frame, Happening, Machine, Process, Request};
+use crate::world::{Coordination, Frame, Happening, Machine, Occasion, Process, Request};
 
 impl Machine for Member {
     type Event = Event;
     type Action = Action;
     type Operation = Operation;
     type Reply = Reply;
+    type News = Arc<Change>;
+
+    fn wake(&mut self, clock: Clock) {
+        Self::wake(self, clock);
+    }
+
+    fn handle(&mut self, clock: Clock, event: Event) {
+        Self::handle(self, clock, event);
+    }
+
+    fn next_action(&mut self) -> Option<Action> {
+        Self::next_action(self)
+    }
+
+    fn next_wake(&self) -> Option<Moment> {
+        Self::next_wake(self)
+    }
+
+    fn event(occasion: Occasion<Self>) -> Event {
+        match occasion {
+            Occasion::Start => Event::Start,
+            Occasion::Connected(incarnation) => Event::Connected(incarnation),
+            Occasion::News(change) => Event::Seen((*change).clone()),
+            Occasion::Reply(id, reply) => Event::Reply(id, reply),
+            Occasion::HookEnded(id, end) => Event::HookEnded(id, end),
+        }
+    }
 
     fn is_write(operation: &Operation) -> bool {
         matches!(
@@ -31,6 +62,14 @@ impl Machine for Member {
 
     fn failed(kind: StoreErrorKind, _why: &str) -> Reply {
         Reply::Failed(kind)
+    }
+
+    fn describe_event(event: &Event) -> String {
+        trace::describe_event(event)
+    }
+
+    fn describe_action(action: &Action) -> String {
+        trace::describe_action(action)
     }
 }
 
@@ -46,7 +85,6 @@ impl Coordination for LeaderMode {
     type Store = Store;
     type Host = Host;
     type Running = Running;
-    type News = Arc<Change>;
     type Course = Course;
 
     fn frame(profile: &Profile) -> Frame {
@@ -57,6 +95,7 @@ impl Coordination for LeaderMode {
                 true => Duration::from_millis(20),
                 false => settings.heartbeat_ttl,
             },
+            connects_at_once: false,
             drifting: profile.drifting,
             room: profile.room,
             latency: profile.latency,
@@ -77,9 +116,58 @@ impl Coordination for LeaderMode {
         invariants.observe(seen)
     }
 
-    fn forget(process: &mut Process<Self>) {
-        process.host.watched.clear();
-        process.host.deadline = None;
+    fn machine(world: &mut World, member: usize) -> Member {
+        let process = &world.processes[member];
+        let clock = process.clock.both_at(world.now);
+        let setup = MemberSetup {
+            settings: world.profile.settings_of(member),
+            instance: process.host.instance.as_str().into(),
+            strategy: Arc::clone(&world.own.strategy),
+            previous: None,
+            description: process.host.description.clone(),
+            seed: world.dice.number(),
+            external_election: world.own.agent.is_used(),
+            hooks_wait: false,
+            retries: Retries::default(),
+            value_bytes_max: world.profile.value_bytes_max,
+        };
+        match world.profile.defect {
+            Some(defect) => Member::planted(setup, clock, defect),
+            None => Member::new(setup, clock),
+        }
+    }
+
+    fn forget(world: &mut World, member: usize) {
+        let host = &mut world.processes[member].host;
+        host.watched.clear();
+        host.deadline = None;
+        world.own.agent.forget(member);
+    }
+
+    fn stopped(process: &mut Process<Self>, partition: usize) {
+        process.running.remove(&partition);
+    }
+
+    fn act(
+        world: &mut World,
+        member: usize,
+        machine: &Member,
+        action: Action,
+    ) -> Result<(), Broken> {
+        world.act(member, machine, action)
+    }
+
+    fn suspended(world: &mut World, member: usize) -> Result<(), Broken> {
+        world.hand(member, Event::Suspended)
+    }
+
+    fn ended(
+        _world: &mut World,
+        member: usize,
+        ending: &Ending,
+        _back: Option<Duration>,
+    ) -> Result<(Option<Duration>, bool), Broken> {
+        unreachable!("m{member} has no such end: {ending:?}")
     }
 
     fn listens(process: &Process<Self>, change: &Arc<Change>) -> bool {

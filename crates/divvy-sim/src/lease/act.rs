@@ -9,7 +9,6 @@ use divvy_core::store::{LeaseKey, Token};
 
 use super::LeaseWorld;
 use super::process::Running;
-use super::trace::describe_action;
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
@@ -18,7 +17,6 @@ use crate::world::{Arrival, Call, Happening, Observed, Over};
 
 impl LeaseWorld {
     pub(super) fn act(&mut self, member: usize, action: Action) -> Result<(), Broken> {
-        self.note(|| format!("m{member} -> {}", describe_action(&action)));
         match action {
             Action::Store {
                 id,

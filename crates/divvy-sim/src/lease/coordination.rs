@@ -1,24 +1,54 @@
 //! Lease mode, as a world drives it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use divvy_core::lease::{Action, Event, Member, Operation, Reply};
+use divvy_core::Moment;
+use divvy_core::leader::Clock;
+use divvy_core::lease::{Action, Ending, Event, Member, MemberSetup, Operation, Reply};
 use divvy_core::store::{LeaseNotice, StoreErrorKind};
 
 use super::course::Course;
 use super::process::{Host, Running};
 use super::store::Store;
-use super::{LeaseMode, LeaseProfile, LeaseWorld, network};
+use super::{LeaseMode, LeaseProfile, LeaseWorld, network, trace};
 use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::invariants::{Broken, LeaseInvariants};
-use crate::world::{Coordination, Frame, Happening, Machine, Process, Request};
+use crate::world::{Coordination, Frame, Happening, Machine, Occasion, Process, Request};
 
 impl Machine for Member {
     type Event = Event;
     type Action = Action;
     type Operation = Operation;
     type Reply = Reply;
+    type News = LeaseNotice;
+
+    fn wake(&mut self, clock: Clock) {
+        Self::wake(self, clock.now);
+    }
+
+    fn handle(&mut self, clock: Clock, event: Event) {
+        Self::handle(self, clock.now, event);
+    }
+
+    fn next_action(&mut self) -> Option<Action> {
+        Self::next_action(self)
+    }
+
+    fn next_wake(&self) -> Option<Moment> {
+        Self::next_wake(self)
+    }
+
+    fn event(occasion: Occasion<Self>) -> Event {
+        match occasion {
+            Occasion::Start => Event::Start,
+            Occasion::Connected(incarnation) => Event::Connected(incarnation),
+            Occasion::News(notice) => Event::Noticed(notice),
+            Occasion::Reply(id, reply) => Event::Reply(id, reply),
+            Occasion::HookEnded(id, end) => Event::HookEnded(id, end),
+        }
+    }
 
     fn is_write(operation: &Operation) -> bool {
         network::is_write(operation)
@@ -26,6 +56,14 @@ impl Machine for Member {
 
     fn failed(kind: StoreErrorKind, why: &str) -> Reply {
         Reply::Failed(kind, why.into())
+    }
+
+    fn describe_event(event: &Event) -> String {
+        trace::describe_event(event)
+    }
+
+    fn describe_action(action: &Action) -> String {
+        trace::describe_action(action)
     }
 }
 
@@ -41,7 +79,6 @@ impl Coordination for LeaseMode {
     type Store = Store;
     type Host = Host;
     type Running = Running;
-    type News = LeaseNotice;
     type Course = Course;
 
     fn frame(profile: &LeaseProfile) -> Frame {
@@ -52,6 +89,8 @@ impl Coordination for LeaseMode {
                 true => Duration::from_millis(20),
                 false => settings.heartbeat_ttl,
             },
+            // Members of a sound world reach the store before they begin.
+            connects_at_once: profile.faults.is_empty(),
             drifting: profile.drifting,
             room: profile.room,
             latency: profile.latency,
@@ -72,10 +111,63 @@ impl Coordination for LeaseMode {
         invariants.observe(seen)
     }
 
-    fn forget(process: &mut Process<Self>) {
+    fn machine(world: &mut LeaseWorld, member: usize) -> Member {
+        let process = &mut world.processes[member];
+        process.host.booted = world.now;
+        let now = process.clock.at(world.now);
+        let setup = MemberSetup {
+            settings: world.profile.settings_of(member),
+            worker: process.host.worker.clone(),
+            groups: world.own.groups.own(&world.profile.plan_of(member).serves),
+            dynamic: world.profile.is_dynamic(),
+            description: process.host.description,
+            seed: world.dice.number(),
+            hooks_wait: false,
+        };
+        let mut machine = match world.profile.defect {
+            Some(defect) => Member::planted(setup, now, defect),
+            None => Member::new(setup, now),
+        };
+        machine.share(Arc::clone(&world.own.hashes));
+        machine
+    }
+
+    fn forget(world: &mut LeaseWorld, member: usize) {
+        let process = &mut world.processes[member];
         process.stillness = None;
         process.host.lacks_scripts = false;
         process.host.tenures.clear();
+    }
+
+    fn stopped(process: &mut Process<Self>, partition: usize) {
+        if let Some(running) = process.running.remove(&partition) {
+            process.host.tenures.remove(&running.tenure);
+        }
+    }
+
+    fn act(
+        world: &mut LeaseWorld,
+        member: usize,
+        _machine: &Member,
+        action: Action,
+    ) -> Result<(), Broken> {
+        world.act(member, action)
+    }
+
+    fn suspended(world: &mut LeaseWorld, member: usize) -> Result<(), Broken> {
+        world.disconnect(member);
+        let after = world.way();
+        world.reconnect(member, after);
+        Ok(())
+    }
+
+    fn ended(
+        world: &mut LeaseWorld,
+        member: usize,
+        ending: &Ending,
+        back: Option<Duration>,
+    ) -> Result<(Option<Duration>, bool), Broken> {
+        world.ended(member, ending, back)
     }
 
     fn listens(_process: &Process<Self>, _notice: &LeaseNotice) -> bool {

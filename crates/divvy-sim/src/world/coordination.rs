@@ -3,7 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use divvy_core::store::StoreErrorKind;
+use divvy_core::Moment;
+use divvy_core::leader::{Clock, HookEnd, HookId, OperationId};
+use divvy_core::lease::Ending;
+use divvy_core::store::{Incarnation, StoreErrorKind};
 
 use super::network::Request;
 use super::process::Process;
@@ -23,12 +26,45 @@ pub(crate) trait Machine: fmt::Debug + Clone {
     type Operation: fmt::Debug + Clone;
     /// What a store answers.
     type Reply: fmt::Debug + Clone;
+    /// What a store tells those who listen.
+    type News: fmt::Debug + Clone;
+
+    /// Lets it do what is due.
+    fn wake(&mut self, clock: Clock);
+
+    /// Tells it something.
+    fn handle(&mut self, clock: Clock, event: Self::Event);
+
+    /// What it asks for next.
+    fn next_action(&mut self) -> Option<Self::Action>;
+
+    /// When something is due.
+    fn next_wake(&self) -> Option<Moment>;
+
+    /// How it is told what machines of both modes are told.
+    fn event(occasion: Occasion<Self>) -> Self::Event;
 
     /// Whether an operation changes something.
     fn is_write(operation: &Self::Operation) -> bool;
 
     /// The answer to an operation that failed; why, in words.
     fn failed(kind: StoreErrorKind, why: &str) -> Self::Reply;
+
+    /// How an event is told in a trace.
+    fn describe_event(event: &Self::Event) -> String;
+
+    /// How an action is told in a trace.
+    fn describe_action(action: &Self::Action) -> String;
+}
+
+/// What machines of both modes are told.
+#[derive(Debug)]
+pub(crate) enum Occasion<M: Machine> {
+    Start,
+    Connected(Incarnation),
+    News(M::News),
+    Reply(OperationId, M::Reply),
+    HookEnded(HookId, HookEnd),
 }
 
 /// A kind of coordination, and what only worlds of it have.
@@ -54,8 +90,6 @@ pub(crate) trait Coordination: fmt::Debug + Clone {
     type Host: fmt::Debug + Clone;
     /// A partition that runs.
     type Running: fmt::Debug + Clone;
-    /// What a store tells those who listen.
-    type News: fmt::Debug + Clone;
     /// How far a world has come.
     type Course: fmt::Debug + Clone;
 
@@ -68,11 +102,37 @@ pub(crate) trait Coordination: fmt::Debug + Clone {
     /// Tells all invariants.
     fn observe(invariants: &mut Self::Invariants, seen: &Seen<'_>) -> Result<(), Broken>;
 
+    /// The machine of a process that is started.
+    fn machine(world: &mut WorldOf<Self>, member: usize) -> Self::Machine;
+
     /// A process is gone: what only those of this mode had is forgotten.
-    fn forget(process: &mut Process<Self>);
+    fn forget(world: &mut WorldOf<Self>, member: usize);
+
+    /// A partition does not run any more.
+    fn stopped(process: &mut Process<Self>, partition: usize);
+
+    /// Does what a machine asks for.
+    fn act(
+        world: &mut WorldOf<Self>,
+        member: usize,
+        machine: &Self::Machine,
+        action: ActionOf<Self>,
+    ) -> Result<(), Broken>;
+
+    /// A process goes on after its machine slept.
+    fn suspended(world: &mut WorldOf<Self>, member: usize) -> Result<(), Broken>;
+
+    /// A member ended otherwise than in order. Gives after which time it comes
+    /// back, if it does, and whether it had nothing left to stop.
+    fn ended(
+        world: &mut WorldOf<Self>,
+        member: usize,
+        ending: &Ending,
+        back: Option<Duration>,
+    ) -> Result<(Option<Duration>, bool), Broken>;
 
     /// Whether a process listens to such news.
-    fn listens(process: &Process<Self>, news: &Self::News) -> bool;
+    fn listens(process: &Process<Self>, news: &NewsOf<Self>) -> bool;
 
     /// Whether the store cannot carry out an operation that it can be asked for
     /// again.
@@ -96,6 +156,8 @@ pub(crate) struct Frame {
     pub(crate) members: usize,
     /// Within which they are started.
     pub(crate) booted_within: Duration,
+    /// Whether a process reaches the store before it begins.
+    pub(crate) connects_at_once: bool,
     /// Whether clocks are not exact.
     pub(crate) drifting: bool,
     /// How far hands may let the world grow.
@@ -108,6 +170,8 @@ pub(crate) struct Frame {
     pub(crate) beat: Duration,
 }
 
+pub(crate) type ActionOf<C> = <<C as Coordination>::Machine as Machine>::Action;
 pub(crate) type EventOf<C> = <<C as Coordination>::Machine as Machine>::Event;
+pub(crate) type NewsOf<C> = <<C as Coordination>::Machine as Machine>::News;
 pub(crate) type OperationOf<C> = <<C as Coordination>::Machine as Machine>::Operation;
 pub(crate) type ReplyOf<C> = <<C as Coordination>::Machine as Machine>::Reply;

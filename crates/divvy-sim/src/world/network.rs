@@ -6,7 +6,7 @@ use divvy_core::Moment;
 use divvy_core::leader::OperationId;
 use divvy_core::store::StoreErrorKind;
 
-use super::coordination::{Coordination, Machine, OperationOf, ReplyOf};
+use super::coordination::{Coordination, Machine, NewsOf, OperationOf, ReplyOf};
 use super::process::{Arrival, Flight};
 use super::{Happening, WorldOf};
 use crate::coverage::Mishap;
@@ -211,7 +211,7 @@ impl<C: Coordination> WorldOf<C> {
     }
 
     /// Lets all who listen know of something, if nothing goes wrong.
-    pub(crate) fn spread(&mut self, news: &C::News) {
+    pub(crate) fn spread(&mut self, news: &NewsOf<C>) {
         let frame = self.frame();
         for member in 0..self.processes.len() {
             let process = &self.processes[member];

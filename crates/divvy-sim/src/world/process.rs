@@ -7,7 +7,7 @@ use divvy_core::leader::{HookEnd, HookId, OperationId};
 use divvy_core::lease::Ending;
 
 use super::WorldOf;
-use super::coordination::{Coordination, EventOf, ReplyOf};
+use super::coordination::{Coordination, EventOf, NewsOf, ReplyOf};
 use crate::clock::MemberClock;
 use crate::fault::{HookWeather, Isolation};
 use crate::invariants::Broken;
@@ -19,7 +19,7 @@ pub(crate) enum Arrival<C: Coordination> {
     Wake,
     Event(EventOf<C>),
     /// What the store told in this life, when it had forgotten so often.
-    News(u32, u32, C::News),
+    News(u32, u32, NewsOf<C>),
     Answer(OperationId, ReplyOf<C>),
     /// An operation has taken too long.
     Expire(OperationId),
@@ -142,8 +142,8 @@ impl<C: Coordination> Process<C> {
         !matches!(self.isolation, Some(Isolation::Full))
     }
 
-    /// Forgets all that the process had; what stays is the host.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets what processes of both modes have.
+    pub(super) fn clear(&mut self) {
         self.machine = None;
         self.generation += 1;
         self.backlog.clear();
@@ -154,6 +154,5 @@ impl<C: Coordination> Process<C> {
         self.running.clear();
         self.stopping = false;
         self.over = None;
-        C::forget(self);
     }
 }

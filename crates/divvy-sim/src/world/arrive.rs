@@ -1,68 +1,18 @@
-//! What reaches a process, and its coming and going.
+//! What reaches a process.
 
-use std::time::Duration;
+use divvy_core::leader::{HookEnd, HookId, OperationId};
 
-use divvy_core::leader::{Event, HookEnd, HookId, Member, MemberSetup, OperationId, Reply};
-use divvy_core::lease::Ending;
-
-use super::World;
-use crate::coverage::Mishap;
+use super::coordination::{Coordination, EventOf, Machine, Occasion};
+use super::network::failure;
+use super::process::Arrival;
+use super::{Happening, WorldOf};
 use crate::fact::Fact;
 use crate::invariants::Broken;
-use crate::world::{Arrival, Happening, Over, failure};
+use crate::time::TrueTime;
 
-/// How long a process whose member ended by policy stays away.
-const RESTART_AFTER: Duration = Duration::from_millis(200);
-
-impl World {
-    /// A process is started, unless there is one.
-    pub(super) fn boot(&mut self, member: usize) -> Result<(), Broken> {
-        if self.processes[member].is_alive() {
-            return Ok(());
-        }
-        self.note(|| format!("m{member} starts"));
-        let process = &mut self.processes[member];
-        process.clear();
-        let clock = process.clock.both_at(self.now);
-        let setup = MemberSetup {
-            settings: self.profile.settings_of(member),
-            instance: process.host.instance.as_str().into(),
-            strategy: std::sync::Arc::clone(&self.own.strategy),
-            previous: None,
-            description: process.host.description.clone(),
-            seed: self.dice.number(),
-            external_election: self.own.agent.is_used(),
-            hooks_wait: false,
-            retries: divvy_core::leader::Retries::default(),
-            value_bytes_max: self.profile.value_bytes_max,
-        };
-        let machine = match self.profile.defect {
-            Some(defect) => Member::planted(setup, clock, defect),
-            None => Member::new(setup, clock),
-        };
-        self.processes[member].machine = Some(Box::new(machine));
-        let connects = self.way();
-        self.reconnect(member, connects);
-        self.hand(member, Event::Start)
-    }
-
-    /// A process ends, whatever it was doing.
-    pub(super) fn end(&mut self, member: usize, in_order: bool) -> Result<(), Broken> {
-        if !self.processes[member].is_alive() {
-            return Ok(());
-        }
-        self.note(|| format!("m{member} ends{}", if in_order { " in order" } else { "" }));
-        self.processes[member].clear();
-        self.own.agent.forget(member);
-        self.tell(&Fact::Gone { member, in_order })
-    }
-
+impl<C: Coordination> WorldOf<C> {
     /// Something reaches a process, or waits while it stands still.
-    pub(super) fn arrive(
-        &mut self,
-        member: usize,
-        arrival: Arrival<super::LeaderMode>,
-    ) -> Result<(), Broken> {
+    pub(crate) fn arrive(&mut self, member: usize, arrival: Arrival<C>) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         if !process.is_alive() {
             return Ok(());
@@ -74,21 +24,20 @@ impl World {
         match arrival {
             Arrival::Wake => self.wake(member),
             Arrival::Event(event) => self.hand(member, event),
-            Arrival::News(_, forgotten, change) => {
-                let connected = self.processes[member].connected.is_some();
-                if forgotten != self.reach.forgotten || !connected {
+            Arrival::News(life, forgotten, news) => {
+                if process.connected != Some(life) || forgotten != self.reach.forgotten {
                     return Ok(());
                 }
-                self.hand(member, Event::Seen((*change).clone()))
+                self.hand_of(member, Occasion::News(news))
             }
             Arrival::Answer(id, reply) => match self.land(member, id) {
-                Some(_) => self.hand(member, Event::Reply(id, reply)),
+                Some(_) => self.hand_of(member, Occasion::Reply(id, reply)),
                 None => Ok(()),
             },
             Arrival::Expire(id) => match self.land(member, id) {
                 Some(is_write) => {
-                    let reply = Reply::Failed(failure(is_write));
-                    self.hand(member, Event::Reply(id, reply))
+                    let reply = C::Machine::failed(failure(is_write), "no answer");
+                    self.hand_of(member, Occasion::Reply(id, reply))
                 }
                 None => Ok(()),
             },
@@ -111,9 +60,19 @@ impl World {
         if process.isolation.is_some() || process.connected == Some(self.reach.life) {
             return Ok(());
         }
-        process.connected = Some(self.reach.life);
+        if self.reach.down_until > self.now {
+            let after = self.reach.down_until.since(self.now) + self.way();
+            self.reconnect(member, after);
+            return Ok(());
+        }
+        self.connected(member)
+    }
+
+    /// A member has reached the store.
+    pub(super) fn connected(&mut self, member: usize) -> Result<(), Broken> {
+        self.processes[member].connected = Some(self.reach.life);
         let incarnation = self.reach.incarnation();
-        self.hand(member, Event::Connected(incarnation))
+        self.hand_of(member, Occasion::Connected(incarnation))
     }
 
     fn hook_ends(&mut self, member: usize, id: HookId, end: HookEnd) -> Result<(), Broken> {
@@ -124,7 +83,7 @@ impl World {
         let partition = call.partition;
         let failed = end == HookEnd::Failed;
         if !call.starts || failed {
-            process.running.remove(&partition);
+            C::stopped(process, partition);
         }
         match call.starts {
             true => self.tell(&Fact::StartEnded {
@@ -134,9 +93,10 @@ impl World {
             })?,
             false => self.tell(&Fact::StopEnded { member, partition })?,
         }
-        self.hand(member, Event::HookEnded(id, end))
+        self.hand_of(member, Occasion::HookEnded(id, end))
     }
 
+    /// A timer of the machine is due, if it still is.
     fn wake(&mut self, member: usize) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         if process.wake_at != Some(self.now) {
@@ -151,14 +111,23 @@ impl World {
     }
 
     /// Hands an event to a machine and does what it says.
-    pub(super) fn hand(&mut self, member: usize, event: Event) -> Result<(), Broken> {
-        self.note(|| format!("m{member} <- {}", super::act::describe_event(&event)));
+    pub(crate) fn hand(&mut self, member: usize, event: EventOf<C>) -> Result<(), Broken> {
+        self.note(|| format!("m{member} <- {}", C::Machine::describe_event(&event)));
         let process = &mut self.processes[member];
         let clock = process.clock.both_at(self.now);
         if let Some(machine) = &mut process.machine {
             machine.handle(clock, event);
         }
         self.drain(member)
+    }
+
+    /// Hands a machine what those of both modes are told.
+    pub(super) fn hand_of(
+        &mut self,
+        member: usize,
+        occasion: Occasion<C::Machine>,
+    ) -> Result<(), Broken> {
+        self.hand(member, C::Machine::event(occasion))
     }
 
     /// Does all that a machine asks for.
@@ -168,7 +137,8 @@ impl World {
         };
         let mut outcome = Ok(());
         while let Some(action) = machine.next_action() {
-            outcome = self.act(member, &machine, action);
+            self.note(|| format!("m{member} -> {}", C::Machine::describe_action(&action)));
+            outcome = C::act(self, member, &machine, action);
             if outcome.is_err() {
                 break;
             }
@@ -180,9 +150,9 @@ impl World {
         let now = process.clock.at(self.now);
         if let Some(moment) = next {
             // What is due already is due a moment later, so that time goes on.
-            let soonest = crate::time::TrueTime::from_nanos(self.now.nanos() + 1000);
+            let soonest = TrueTime::from_nanos(self.now.nanos() + 1000);
             let at = process.clock.time_of(moment).max(soonest);
-            if process.wake_at.is_none_or(|wake| wake != at) {
+            if process.wake_at != Some(at) {
                 process.wake_at = Some(at);
                 let wake = Happening::Arrive(member, process.generation, Arrival::Wake);
                 self.queue.push(at, wake);
@@ -196,29 +166,8 @@ impl World {
         self.leave_if_over(member)
     }
 
-    fn leave_if_over(&mut self, member: usize) -> Result<(), Broken> {
-        let process = &mut self.processes[member];
-        let Some(over) = process.over.take() else {
-            return Ok(());
-        };
-        let back = process.comes_back.take();
-        let in_order = over == Over::Ended(Ending::InOrder);
-        let back = match in_order {
-            true => back,
-            false => Some(RESTART_AFTER),
-        };
-        if !in_order {
-            self.count(Mishap::Abort);
-        }
-        self.end(member, in_order)?;
-        if let Some(back) = back {
-            self.after(back, Happening::Boot(member));
-        }
-        Ok(())
-    }
-
     /// A process that stood still goes on, with all that has come meanwhile.
-    pub(super) fn resume(&mut self, member: usize) -> Result<(), Broken> {
+    pub(crate) fn resume(&mut self, member: usize) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         let Some(still) = process.stillness.filter(|still| still.until <= self.now) else {
             return Ok(());
@@ -228,7 +177,7 @@ impl World {
         let mut waiting = std::mem::take(&mut process.backlog);
         self.note(|| format!("m{member} goes on"));
         if still.suspended {
-            self.hand(member, Event::Suspended)?;
+            C::suspended(self, member)?;
         }
         // Timers and messages are ready at once: either may come first.
         if self.dice.chance(0.5) {
