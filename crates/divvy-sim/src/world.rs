@@ -14,6 +14,8 @@ mod coordination;
 mod network;
 mod process;
 mod reach;
+mod strike;
+mod work;
 
 use std::time::Duration;
 
@@ -32,7 +34,7 @@ use crate::resource::Resource;
 use crate::time::TrueTime;
 pub(crate) use coordination::{Coordination, Frame, Machine, Occasion};
 pub(crate) use network::Request;
-pub(crate) use process::{Arrival, Call, Over, Process, Stillness};
+pub(crate) use process::{Arrival, Over, Process};
 pub(crate) use reach::Reach;
 
 /// Operations of one member that are under way at once, chunks of a root and
@@ -238,7 +240,7 @@ impl<C: Coordination> WorldOf<C> {
     pub fn run_until(&mut self, until: TrueTime) -> Result<(), Broken> {
         while let Some((at, happening)) = self.queue.pop(until) {
             self.begin_at(at);
-            C::happen(self, happening)?;
+            self.happen(happening)?;
         }
         self.now = self.now.max(until);
         Ok(())
@@ -249,6 +251,31 @@ impl<C: Coordination> WorldOf<C> {
         debug_assert!(at >= self.now, "time goes on");
         self.now = at;
         self.tally.events += 1;
+    }
+
+    pub(crate) fn happen(&mut self, happening: Happening<C>) -> Result<(), Broken> {
+        match happening {
+            Happening::Boot(member) => return self.boot(member),
+            Happening::Arrive(member, generation, arrival) => {
+                if self.processes[member].generation == generation {
+                    return self.arrive(member, arrival);
+                }
+            }
+            Happening::Request(request) => return self.request_arrives(request),
+            Happening::Resume(member) => return self.resume(member),
+            Happening::LateEffect(partition, token) => self.late_effect(partition, token),
+            Happening::Effects => return self.effects(),
+            Happening::Remember(fault) => C::remember(&mut self.store, fault),
+            Happening::Strike(fault) => {
+                if self.phase == Phase::Faults {
+                    return C::strike(self, fault);
+                }
+            }
+            Happening::Relent(fault) => return self.relent(fault),
+            Happening::Roll(member) => self.roll(member),
+            Happening::Errand(run) => run(self),
+        }
+        Ok(())
     }
 
     /// Tells all invariants.

@@ -1,7 +1,5 @@
 //! What a machine asks for, done.
 
-use std::time::Duration;
-
 use divvy_core::Moment;
 use divvy_core::leader::{Action, Committed, Holding, HookEnd, HookId, Member, Operation, Report};
 use divvy_core::lease::Ending;
@@ -13,7 +11,7 @@ use super::source::number_of;
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
-use crate::world::{Arrival, Call, Happening, Observed, Over};
+use crate::world::{Arrival, Happening, Observed, Over};
 
 impl World {
     pub(super) fn act(
@@ -121,8 +119,12 @@ impl World {
             name,
             token,
         })?;
-        let deadline = self.profile.settings.start_deadline;
-        self.call(member, id, partition, true, deadline)
+        let lameness = self.own.lame.get(&member);
+        let is_lame = lameness.is_some_and(|lameness| lameness.prevents(partition));
+        if is_lame {
+            self.count(Mishap::StartFailed);
+        }
+        self.call(member, id, partition, true, !is_lame)
     }
 
     fn stop_partition(
@@ -132,61 +134,7 @@ impl World {
         partition: usize,
     ) -> Result<(), Broken> {
         self.tell(&Fact::StopCalled { member, partition })?;
-        let deadline = self.profile.settings.stop_deadline;
-        self.call(member, id, partition, false, deadline)
-    }
-
-    /// Calls a hook, which ends as the weather has it.
-    fn call(
-        &mut self,
-        member: usize,
-        id: HookId,
-        partition: usize,
-        starts: bool,
-        deadline: Duration,
-    ) -> Result<(), Broken> {
-        let weather = self.hook_weather.and(self.processes[member].hooks);
-        let coverage = &mut self.tally.coverage;
-        let (least, most) = self.profile.hook;
-        let mut lasts = self.dice.span(least, most);
-        let mut end = HookEnd::Done;
-        let stuck = self.dice.chance(weather.stuck);
-        if stuck {
-            coverage.count(Mishap::HookStuck);
-        } else if self.dice.chance(weather.overdue) {
-            coverage.count(Mishap::HookOverdue);
-            lasts = deadline + self.dice.span(Duration::ZERO, deadline);
-        } else if self.dice.chance(weather.slow) {
-            coverage.count(Mishap::HookSlow);
-            lasts = self.dice.span(Duration::ZERO, deadline / 2);
-        }
-        if self.dice.chance(weather.failing) {
-            coverage.count(Mishap::HookFailed);
-            end = HookEnd::Failed;
-        }
-        let lameness = self.own.lame.get(&member).filter(|_| starts);
-        if lameness.is_some_and(|lameness| lameness.prevents(partition)) {
-            coverage.count(Mishap::StartFailed);
-            end = HookEnd::Failed;
-        }
-        let process = &mut self.processes[member];
-        let call = Call {
-            partition,
-            starts,
-            stuck,
-        };
-        process.calls.insert(id, call);
-        let busy = Fact::Busy {
-            member,
-            operations: process.flights.len(),
-            hooks: process.calls.len(),
-        };
-        let generation = process.generation;
-        if !stuck {
-            let arrival = Arrival::Hook(id, end);
-            self.after(lasts, Happening::Arrive(member, generation, arrival));
-        }
-        self.tell(&busy)
+        self.call(member, id, partition, false, true)
     }
 
     /// Ends a start hook, unless it blocks.

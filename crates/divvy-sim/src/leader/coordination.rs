@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use divvy_core::Moment;
 use divvy_core::leader::{
-    Action, Clock, Event, Member, MemberSetup, Operation, Reply, Retries, Watched,
+    Action, Clock, Event, Member, MemberSetup, Operation, Reply, Retries, Shutdown, Watched,
 };
 use divvy_core::lease::Ending;
-use divvy_core::store::{Change, StoreErrorKind};
+use divvy_core::store::{Change, StoreErrorKind, Token};
 
 use super::course::Course;
 use super::process::{Host, Running};
@@ -18,7 +18,8 @@ use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::invariants::{Broken, Invariants};
 use crate::profile::Profile;
-use crate::world::{Coordination, Frame, Happening, Machine, Occasion, Process, Request};
+use crate::time::TrueTime;
+use crate::world::{Coordination, Frame, Machine, Occasion, Process, Request};
 
 impl Machine for Member {
     type Event = Event;
@@ -64,6 +65,10 @@ impl Machine for Member {
         Reply::Failed(kind)
     }
 
+    fn leads(&self) -> bool {
+        self.is_leader()
+    }
+
     fn describe_event(event: &Event) -> String {
         trace::describe_event(event)
     }
@@ -99,6 +104,9 @@ impl Coordination for LeaderMode {
             drifting: profile.drifting,
             room: profile.room,
             latency: profile.latency,
+            hook: profile.hook,
+            start_deadline: settings.start_deadline,
+            stop_deadline: settings.stop_deadline,
             lease: settings.heartbeat_ttl,
             beat: settings.heartbeat_interval,
         }
@@ -187,36 +195,24 @@ impl Coordination for LeaderMode {
         Ok((reply, world.loses_reply(request)))
     }
 
-    fn happen(world: &mut World, happening: Happening<Self>) -> Result<(), Broken> {
-        match happening {
-            Happening::Boot(member) => world.boot(member),
-            Happening::Arrive(member, generation, arrival) => {
-                if world.processes[member].generation != generation {
-                    return Ok(());
-                }
-                world.arrive(member, arrival)
-            }
-            Happening::Request(request) => world.request_arrives(request),
-            Happening::Resume(member) => world.resume(member),
-            Happening::LateEffect(partition, token) => {
-                world.late_effect(partition, token);
-                Ok(())
-            }
-            Happening::Effects => world.effects(),
-            Happening::Remember(fault) => {
-                world.store.remember(fault);
-                Ok(())
-            }
-            Happening::Strike(fault) => world.strike(fault),
-            Happening::Relent(fault) => world.relent(fault),
-            Happening::Roll(member) => {
-                world.roll(member);
-                Ok(())
-            }
-            Happening::Errand(run) => {
-                run(world);
-                Ok(())
-            }
-        }
+    fn remember(store: &mut Store, fault: usize) {
+        store.remember(fault);
+    }
+
+    fn working(process: &Process<Self>, now: TrueTime) -> impl Iterator<Item = (usize, Token)> {
+        process.working(now)
+    }
+
+    fn strike(world: &mut World, fault: usize) -> Result<(), Broken> {
+        world.strike(fault)
+    }
+
+    fn settle_faults(world: &mut World) -> Result<(), Broken> {
+        world.settle()
+    }
+
+    fn stop_to_return(profile: &Profile) -> Event {
+        let within = profile.keep_for();
+        Event::Stop(Shutdown::Return { within })
     }
 }

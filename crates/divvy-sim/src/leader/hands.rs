@@ -16,7 +16,7 @@ use crate::hands::{
 use crate::invariants::Broken;
 use crate::mode::Mode;
 use crate::time::TrueTime;
-use crate::world::{Arrival, Coordination};
+use crate::world::Arrival;
 
 /// For ever.
 const NEVER: TrueTime = TrueTime::from_nanos(u64::MAX);
@@ -96,7 +96,7 @@ impl Hands for World {
             let stop = stage.unwrap_or(until);
             while let Some((at, happening)) = self.queue.pop(stop) {
                 self.begin_at(at);
-                super::LeaderMode::happen(self, happening)?;
+                self.happen(happening)?;
                 if !more() {
                     return Ok(false);
                 }
@@ -156,12 +156,8 @@ impl Hands for World {
 
     fn each_working(&self, work: &mut dyn FnMut(usize, usize, Token)) {
         for (place, process) in self.processes.iter().enumerate() {
-            if !process.has_authority(self.now) {
-                continue;
-            }
-            let running = process.running.iter().filter(|(_, running)| !running.void);
-            for (&partition, running) in running {
-                work(place, partition, running.token);
+            for (partition, token) in process.working(self.now) {
+                work(place, partition, token);
             }
         }
     }
@@ -191,8 +187,7 @@ impl Hands for World {
     }
 
     fn add(&mut self, newcomer: &Newcomer) -> usize {
-        self.join();
-        let place = self.processes.len() - 1;
+        let place = self.add_member();
         let process = &mut self.processes[place];
         if let Some(name) = &newcomer.name {
             process.host.instance.clone_from(name);
@@ -214,7 +209,7 @@ impl Hands for World {
 
     fn ask_to_stop(&mut self, place: usize, keep: Option<Duration>) {
         let how = keep.map_or(Shutdown::Leave, |within| Shutdown::Return { within });
-        Self::ask_to_stop(self, place, how, Duration::ZERO);
+        Self::ask_to_stop(self, place, Event::Stop(how), Duration::ZERO);
         self.processes[place].comes_back = None;
     }
 

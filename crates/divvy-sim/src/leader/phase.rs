@@ -41,7 +41,7 @@ impl World {
     pub(super) fn heal(&mut self) -> Result<(), Broken> {
         self.enter(Phase::Healing)?;
         self.active.clear();
-        self.settle_faults()?;
+        self.settle()?;
         self.reach.recover(self.now);
         self.own.agent.turn_honest();
         for member in 0..self.processes.len() {
@@ -102,16 +102,10 @@ impl World {
         self.processes[place].running.keys().copied().collect()
     }
 
-    /// A member joins at a new place.
-    pub fn add_member(&mut self) -> usize {
-        self.join();
-        self.processes.len() - 1
-    }
-
     /// A member leaves to come back after it has been `away`, and asks for its
     /// place to be kept.
     pub fn restart(&mut self, place: usize, within: Duration, away: Duration) {
-        self.ask_to_stop(place, Shutdown::Return { within }, away);
+        self.ask_to_stop(place, Event::Stop(Shutdown::Return { within }), away);
     }
 
     /// Looks at everything from above.
@@ -132,11 +126,7 @@ impl World {
             if machine.is_leader() {
                 survey.leaders.push(member);
             }
-            if !process.has_authority(self.now) {
-                continue;
-            }
-            let running = process.running.iter().filter(|(_, running)| !running.void);
-            for (&number, _) in running {
+            for (number, _) in process.working(self.now) {
                 match survey.running.get_mut(number) {
                     Some((_, members)) => members.push(member),
                     None => survey.unwanted.push(number),
@@ -168,7 +158,7 @@ impl World {
             return Ok(None);
         }
         let lost: Vec<usize> = self.processes[victim].running.keys().copied().collect();
-        self.join();
+        self.add_member();
         let by = self.now + within;
         self.tell(&Fact::Lost {
             partitions: &lost,

@@ -57,9 +57,12 @@ impl Host {
 }
 
 impl Process<LeaderMode> {
-    /// Whether effects of its partitions happen at `now`.
-    pub(super) fn has_authority(&self, now: TrueTime) -> bool {
+    /// The partitions whose effects happen at `now`.
+    pub(super) fn working(&self, now: TrueTime) -> impl Iterator<Item = (usize, Token)> {
         let before = |deadline| self.clock.at(now) < deadline;
-        self.is_alive() && self.host.deadline.is_some_and(before)
+        let has_authority = self.is_alive() && self.host.deadline.is_some_and(before);
+        let running = self.running.iter();
+        let working = running.filter(move |(_, running)| has_authority && !running.void);
+        working.map(|(&partition, running)| (partition, running.token))
     }
 }

@@ -1,26 +1,22 @@
-//! Faults that begin and end.
+//! Faults of leader mode that begin and end.
 
 use std::time::Duration;
 
 use divvy_core::Health;
 use divvy_core::leader::{Event, Shutdown};
 
-use super::World;
 use super::process::Lameness;
+use super::{LeaderMode, World};
 use crate::coverage::Mishap;
-use crate::fact::{Fact, Phase};
-use crate::fault::{FaultKind, HookWeather, Isolation, Weather};
+use crate::fact::Fact;
+use crate::fault::{FaultKind, HookWeather, Weather};
 use crate::invariants::Broken;
 use crate::ledger::Ledger;
-use crate::resource::Verdict;
-use crate::world::{Arrival, Happening, Stillness};
+use crate::world::{Arrival, Coordination};
 
 impl World {
     /// A fault begins.
     pub(super) fn strike(&mut self, index: usize) -> Result<(), Broken> {
-        if self.phase != Phase::Faults {
-            return Ok(());
-        }
         let fault = self.profile.faults[index].clone();
         self.note(|| format!("fault {index}: {fault}"));
         let place = |world: &Self, number: usize| number % world.processes.len();
@@ -41,18 +37,20 @@ impl World {
             FaultKind::MassRestart(part) => self.crash_many(part, fault.lasts)?,
             FaultKind::Leave(number) => {
                 self.count(Mishap::Leave);
-                self.ask_to_stop(place(self, number), Shutdown::Leave, fault.lasts);
-            }
-            FaultKind::Return(number) => {
-                self.count(Mishap::Return);
-                let within = self.profile.keep_for();
                 self.ask_to_stop(
                     place(self, number),
-                    Shutdown::Return { within },
+                    Event::Stop(Shutdown::Leave),
                     fault.lasts,
                 );
             }
-            FaultKind::Join => self.join(),
+            FaultKind::Return(number) => {
+                self.count(Mishap::Return);
+                let stop = LeaderMode::stop_to_return(&self.profile);
+                self.ask_to_stop(place(self, number), stop, fault.lasts);
+            }
+            FaultKind::Join => {
+                self.add_member();
+            }
             FaultKind::RollingRestart => {
                 self.count(Mishap::RollingRestart);
                 self.roll(0);
@@ -88,21 +86,8 @@ impl World {
         Ok(())
     }
 
-    /// A fault that lasts begins.
-    fn last(&mut self, index: usize, lasts: Duration) -> Result<(), Broken> {
-        self.active.push(index);
-        self.after(lasts, Happening::Relent(index));
-        self.settle_faults()
-    }
-
-    /// A fault ends.
-    pub(super) fn relent(&mut self, index: usize) -> Result<(), Broken> {
-        self.active.retain(|&active| active != index);
-        self.settle_faults()
-    }
-
     /// Everything is as the faults that last have it.
-    pub(super) fn settle_faults(&mut self) -> Result<(), Broken> {
+    pub(super) fn settle(&mut self) -> Result<(), Broken> {
         self.weather = Weather::default();
         self.hook_weather = HookWeather::default();
         self.own.source.fault = None;
@@ -132,26 +117,6 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn isolate(&mut self, member: usize, way: Option<Isolation>) {
-        if self.processes[member].isolation == way {
-            return;
-        }
-        self.processes[member].isolation = way;
-        let Some(way) = way else {
-            // Whatever was watched may have been missed.
-            self.processes[member].connected = None;
-            let after = self.way();
-            self.reconnect(member, after);
-            return;
-        };
-        self.count(match way {
-            Isolation::Full => Mishap::IsolationFull,
-            Isolation::Outward => Mishap::IsolationOutward,
-            Isolation::Inward => Mishap::IsolationInward,
-            Isolation::Store => Mishap::IsolationStore,
-        });
-    }
-
     fn describe(&mut self, member: usize, health: Health, weight: f64) -> Result<(), Broken> {
         let description = &mut self.processes[member].host.description;
         if description.health == health && description.weight == weight {
@@ -167,87 +132,6 @@ impl World {
         description.weight = weight;
         let event = Event::Described(description.clone());
         self.arrive(member, Arrival::Event(event))
-    }
-
-    /// The member that believes to lead, if one does.
-    pub(super) fn leader(&self) -> Option<usize> {
-        let leads = |&member: &usize| {
-            let machine = self.processes[member].machine.as_deref();
-            machine.is_some_and(divvy_core::leader::Member::is_leader)
-        };
-        (0..self.processes.len()).find(leads)
-    }
-
-    pub(super) fn crash(&mut self, member: usize, back_after: Duration) -> Result<(), Broken> {
-        if !self.processes[member].is_alive() {
-            return Ok(());
-        }
-        self.count(Mishap::Crash);
-        if self.leader() == Some(member) {
-            self.count(Mishap::LeaderCrash);
-        }
-        self.end(member, false)?;
-        self.after(back_after, Happening::Boot(member));
-        Ok(())
-    }
-
-    fn crash_many(&mut self, part: f64, back_after: Duration) -> Result<(), Broken> {
-        self.count(Mishap::MassRestart);
-        let count = (self.processes.len() as f64 * part).ceil() as usize;
-        for member in 0..count.min(self.processes.len()) {
-            let spread = self.dice.span(Duration::ZERO, Duration::from_millis(100));
-            self.crash(member, back_after + spread)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn stand_still(&mut self, member: usize, lasts: Duration, suspended: bool) {
-        let process = &mut self.processes[member];
-        if !process.is_alive() || process.stillness.is_some() {
-            return;
-        }
-        process.stillness = Some(Stillness {
-            until: self.now + lasts,
-            suspended,
-        });
-        self.count(match suspended {
-            true => Mishap::Suspend,
-            false => Mishap::Pause,
-        });
-        self.after(lasts, Happening::Resume(member));
-    }
-
-    /// Asks a member to stop, and starts it again after it has.
-    pub(super) fn ask_to_stop(&mut self, member: usize, how: Shutdown, back_after: Duration) {
-        let process = &mut self.processes[member];
-        if !process.is_alive() || process.stopping {
-            return;
-        }
-        process.stopping = true;
-        process.comes_back = Some(back_after);
-        let generation = process.generation;
-        let arrival = Arrival::Event(Event::Stop(how));
-        self.after(
-            Duration::ZERO,
-            Happening::Arrive(member, generation, arrival),
-        );
-    }
-
-    pub(super) fn join(&mut self) {
-        self.count(Mishap::Join);
-        let member = self.add_place();
-        self.after(Duration::ZERO, Happening::Boot(member));
-    }
-
-    /// The next member of a rolling restart leaves to come back.
-    pub(super) fn roll(&mut self, member: usize) {
-        if member >= self.processes.len() || self.phase != Phase::Faults {
-            return;
-        }
-        let within = self.profile.keep_for();
-        let beat = self.profile.settings.heartbeat_interval;
-        self.ask_to_stop(member, Shutdown::Return { within }, beat / 2);
-        self.after(beat * 3, Happening::Roll(member + 1));
     }
 
     pub(super) fn forget(
@@ -277,49 +161,5 @@ impl World {
             self.count(Mishap::AmnesiaUnannounced);
         }
         self.tell(&Fact::Forgot { announced })
-    }
-
-    /// All running partitions do something.
-    pub(super) fn effects(&mut self) -> Result<(), Broken> {
-        for member in 0..self.processes.len() {
-            let process = &self.processes[member];
-            if process.stillness.is_some()
-                || process.running.is_empty()
-                || !process.reaches_resources()
-                || !process.has_authority(self.now)
-            {
-                continue;
-            }
-            let running = process.running.iter().filter(|(_, running)| !running.void);
-            let doing: Vec<_> = running
-                .map(|(&number, running)| (number, running.token))
-                .collect();
-            for (partition, token) in doing {
-                if self.phase == Phase::Faults && self.dice.chance(0.002) {
-                    // Decided on now, done when the deadline may have passed.
-                    let lease = self.profile.settings.heartbeat_ttl;
-                    let late = self.dice.span(lease / 2, lease * 2);
-                    self.after(late, Happening::LateEffect(partition, token));
-                    continue;
-                }
-                if let Verdict::Refused(seen) = self.resource.effect(partition, token) {
-                    self.tell(&Fact::EffectRefused {
-                        member,
-                        partition,
-                        token,
-                        seen,
-                    })?;
-                }
-            }
-        }
-        let every = self.profile.settings.heartbeat_interval;
-        self.after(every, Happening::Effects);
-        Ok(())
-    }
-
-    pub(super) fn late_effect(&mut self, partition: usize, token: divvy_core::store::Token) {
-        if self.resource.effect(partition, token) != Verdict::Done {
-            self.count(Mishap::StaleEffect);
-        }
     }
 }

@@ -1,19 +1,15 @@
 //! What a machine asks for, done.
 
-use std::time::Duration;
-
 use divvy_core::Moment;
-use divvy_core::leader::{HookEnd, HookId};
+use divvy_core::leader::HookId;
 use divvy_core::lease::{Action, StopReason, TenureId};
 use divvy_core::store::{LeaseKey, Token};
 
 use super::LeaseWorld;
 use super::process::Running;
-use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
-use crate::resource::Verdict;
-use crate::world::{Arrival, Call, Happening, Observed, Over};
+use crate::world::{Observed, Over};
 
 impl LeaseWorld {
     pub(super) fn act(&mut self, member: usize, action: Action) -> Result<(), Broken> {
@@ -108,8 +104,7 @@ impl LeaseWorld {
         })?;
         self.set_deadline(member, tenure, Some(until))?;
         self.tell_limits(member, partition)?;
-        let deadline = self.profile.settings.start_deadline;
-        self.call(member, id, partition, true, deadline)
+        self.call(member, id, partition, true, true)
     }
 
     /// Tells how much a member that started something has.
@@ -156,96 +151,6 @@ impl LeaseWorld {
                 least,
             })?;
         }
-        let deadline = self.profile.settings.stop_deadline;
-        self.call(member, id, partition, false, deadline)
-    }
-
-    /// Calls a hook, which ends as the weather has it.
-    fn call(
-        &mut self,
-        member: usize,
-        id: HookId,
-        partition: usize,
-        starts: bool,
-        deadline: Duration,
-    ) -> Result<(), Broken> {
-        let weather = self.hook_weather.and(self.processes[member].hooks);
-        let coverage = &mut self.tally.coverage;
-        let (least, most) = self.profile.hook;
-        let mut lasts = self.dice.span(least, most);
-        let mut end = HookEnd::Done;
-        let stuck = self.dice.chance(weather.stuck);
-        if stuck {
-            coverage.count(Mishap::HookStuck);
-        } else if self.dice.chance(weather.overdue) {
-            coverage.count(Mishap::HookOverdue);
-            lasts = deadline + self.dice.span(Duration::ZERO, deadline);
-        } else if self.dice.chance(weather.slow) {
-            coverage.count(Mishap::HookSlow);
-            lasts = self.dice.span(Duration::ZERO, deadline / 2);
-        }
-        if self.dice.chance(weather.failing) {
-            coverage.count(Mishap::HookFailed);
-            end = HookEnd::Failed;
-        }
-        let process = &mut self.processes[member];
-        let call = Call {
-            partition,
-            starts,
-            stuck,
-        };
-        process.calls.insert(id, call);
-        let busy = Fact::Busy {
-            member,
-            operations: process.flights.len(),
-            hooks: process.calls.len(),
-        };
-        let generation = process.generation;
-        if !stuck {
-            let arrival = Arrival::Hook(id, end);
-            self.after(lasts, Happening::Arrive(member, generation, arrival));
-        }
-        self.tell(&busy)
-    }
-
-    /// All running partitions do something.
-    pub(super) fn effects(&mut self) -> Result<(), Broken> {
-        for member in 0..self.processes.len() {
-            let process = &self.processes[member];
-            if process.stillness.is_some()
-                || process.running.is_empty()
-                || !process.reaches_resources()
-            {
-                continue;
-            }
-            let working: Vec<_> = process.working(self.now).collect();
-            for (partition, token) in working {
-                let late = crate::fact::Phase::Faults == self.phase && self.dice.chance(0.002);
-                if late {
-                    // Decided on now, done when the deadline may have passed.
-                    let lease = self.profile.settings.lease_ttl;
-                    let late = self.dice.span(lease / 2, lease * 2);
-                    self.after(late, Happening::LateEffect(partition, token));
-                    continue;
-                }
-                if let Verdict::Refused(seen) = self.resource.effect(partition, token) {
-                    self.tell(&Fact::EffectRefused {
-                        member,
-                        partition,
-                        token,
-                        seen,
-                    })?;
-                }
-            }
-        }
-        let every = self.profile.settings.heartbeat_interval;
-        self.after(every, Happening::Effects);
-        Ok(())
-    }
-
-    pub(super) fn late_effect(&mut self, partition: usize, token: Token) {
-        if self.resource.effect(partition, token) != Verdict::Done {
-            self.count(Mishap::StaleEffect);
-        }
+        self.call(member, id, partition, false, true)
     }
 }

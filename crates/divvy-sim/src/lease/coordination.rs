@@ -6,7 +6,7 @@ use std::time::Duration;
 use divvy_core::Moment;
 use divvy_core::leader::Clock;
 use divvy_core::lease::{Action, Ending, Event, Member, MemberSetup, Operation, Reply};
-use divvy_core::store::{LeaseNotice, StoreErrorKind};
+use divvy_core::store::{LeaseNotice, StoreErrorKind, Token};
 
 use super::course::Course;
 use super::process::{Host, Running};
@@ -15,7 +15,8 @@ use super::{LeaseMode, LeaseProfile, LeaseWorld, network, trace};
 use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::invariants::{Broken, LeaseInvariants};
-use crate::world::{Coordination, Frame, Happening, Machine, Occasion, Process, Request};
+use crate::time::TrueTime;
+use crate::world::{Coordination, Frame, Machine, Occasion, Process, Request};
 
 impl Machine for Member {
     type Event = Event;
@@ -58,6 +59,10 @@ impl Machine for Member {
         Reply::Failed(kind, why.into())
     }
 
+    fn leads(&self) -> bool {
+        false
+    }
+
     fn describe_event(event: &Event) -> String {
         trace::describe_event(event)
     }
@@ -94,6 +99,9 @@ impl Coordination for LeaseMode {
             drifting: profile.drifting,
             room: profile.room,
             latency: profile.latency,
+            hook: profile.hook,
+            start_deadline: settings.start_deadline,
+            stop_deadline: settings.stop_deadline,
             lease: settings.lease_ttl,
             beat: settings.heartbeat_interval,
         }
@@ -191,36 +199,23 @@ impl Coordination for LeaseMode {
         Ok((world.apply(request, most)?, lost))
     }
 
-    fn happen(world: &mut LeaseWorld, happening: Happening<Self>) -> Result<(), Broken> {
-        match happening {
-            Happening::Boot(member) => world.boot(member),
-            Happening::Arrive(member, generation, arrival) => {
-                if world.processes[member].generation != generation {
-                    return Ok(());
-                }
-                world.arrive(member, arrival)
-            }
-            Happening::Request(request) => world.request_arrives(request),
-            Happening::Resume(member) => world.resume(member),
-            Happening::LateEffect(partition, token) => {
-                world.late_effect(partition, token);
-                Ok(())
-            }
-            Happening::Effects => world.effects(),
-            Happening::Remember(fault) => {
-                world.store.remember(fault);
-                Ok(())
-            }
-            Happening::Strike(fault) => world.strike(fault),
-            Happening::Relent(fault) => world.relent(fault),
-            Happening::Roll(member) => {
-                world.roll(member);
-                Ok(())
-            }
-            Happening::Errand(run) => {
-                run(world);
-                Ok(())
-            }
-        }
+    fn remember(store: &mut Store, fault: usize) {
+        store.remember(fault);
+    }
+
+    fn working(process: &Process<Self>, now: TrueTime) -> impl Iterator<Item = (usize, Token)> {
+        process.working(now)
+    }
+
+    fn strike(world: &mut LeaseWorld, fault: usize) -> Result<(), Broken> {
+        world.strike(fault)
+    }
+
+    fn settle_faults(world: &mut LeaseWorld) -> Result<(), Broken> {
+        world.settle()
+    }
+
+    fn stop_to_return(_profile: &LeaseProfile) -> Event {
+        Event::Stop
     }
 }

@@ -7,7 +7,7 @@ use divvy_core::store::{LeaseName, Member, Token, WorkerId, WorkerInfo};
 use divvy_core::{Control, Health, Partitions};
 
 use super::wishes::Wishes;
-use super::{CLUSTER, LeaseMode, LeaseWorld};
+use super::{CLUSTER, LeaseWorld};
 use crate::fault::{HookWeather, Isolation};
 use crate::hands::{
     Chronicle, Deed, Done, Hands, Newcomer, Place, PlaceState, StoreState, StoreView, Trace,
@@ -15,7 +15,7 @@ use crate::hands::{
 use crate::invariants::Broken;
 use crate::mode::Mode;
 use crate::time::TrueTime;
-use crate::world::{Arrival, Coordination};
+use crate::world::Arrival;
 
 /// For ever.
 const NEVER: TrueTime = TrueTime::from_nanos(u64::MAX);
@@ -107,7 +107,7 @@ impl Hands for LeaseWorld {
             let stop = stage.unwrap_or(until);
             while let Some((at, happening)) = self.queue.pop(stop) {
                 self.begin_at(at);
-                LeaseMode::happen(self, happening)?;
+                self.happen(happening)?;
                 if !more() {
                     return Ok(false);
                 }
@@ -201,8 +201,7 @@ impl Hands for LeaseWorld {
     }
 
     fn add(&mut self, newcomer: &Newcomer) -> usize {
-        self.join();
-        let place = self.processes.len() - 1;
+        let place = self.add_member();
         let process = &mut self.processes[place];
         if let Some(name) = &newcomer.name {
             process.host.worker = WorkerId::new(CLUSTER, name).expect("callers check names");

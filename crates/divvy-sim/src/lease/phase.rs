@@ -42,7 +42,7 @@ impl LeaseWorld {
     pub(super) fn heal(&mut self) -> Result<(), Broken> {
         self.enter(Phase::Healing)?;
         self.active.clear();
-        self.settle_faults()?;
+        self.settle()?;
         self.reach.recover(self.now);
         self.write_groups();
         self.write_wishes();
@@ -125,21 +125,15 @@ impl LeaseWorld {
         self.processes[place].running.keys().copied().collect()
     }
 
-    /// A member joins at a new place.
-    pub fn add_member(&mut self) -> usize {
-        self.join();
-        self.processes.len() - 1
-    }
-
     /// Asks a member to stop; it is started again after it has been `away`.
     pub fn restart(&mut self, place: usize, away: Duration) {
-        self.ask_to_stop(place, away);
+        self.ask_to_stop(place, Event::Stop, away);
     }
 
     /// Asks a member to stop for good. Gives what it ran.
     pub fn stop(&mut self, place: usize) -> Vec<usize> {
         let lost = self.running_at(place);
-        self.ask_to_stop(place, Duration::ZERO);
+        self.ask_to_stop(place, Event::Stop, Duration::ZERO);
         self.processes[place].comes_back = None;
         lost
     }

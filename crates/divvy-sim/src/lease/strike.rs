@@ -1,4 +1,4 @@
-//! Faults that begin and end.
+//! Faults of lease mode that begin and end.
 
 use std::time::Duration;
 
@@ -9,17 +9,14 @@ use super::LeaseWorld;
 use super::fault::LeaseFaultKind;
 use super::wishes::Wishes;
 use crate::coverage::Mishap;
-use crate::fact::{Disturbed, Fact, Phase};
-use crate::fault::{HookWeather, Isolation, Weather};
+use crate::fact::{Disturbed, Fact};
+use crate::fault::{HookWeather, Weather};
 use crate::invariants::Broken;
-use crate::world::{Arrival, Happening, Stillness};
+use crate::world::{Arrival, Happening};
 
 impl LeaseWorld {
     /// A fault begins.
     pub(super) fn strike(&mut self, index: usize) -> Result<(), Broken> {
-        if self.phase != Phase::Faults {
-            return Ok(());
-        }
         let fault = self.profile.faults[index].clone();
         self.note(|| format!("fault {index}: {fault}"));
         let lasts = fault.lasts;
@@ -38,16 +35,16 @@ impl LeaseWorld {
             }
             LeaseFaultKind::Leave(number) => {
                 self.count(Mishap::Leave);
-                self.ask_to_stop(place(self, number), lasts);
+                self.ask_to_stop(place(self, number), Event::Stop, lasts);
                 Ok(())
             }
             LeaseFaultKind::Return(number) => {
                 self.count(Mishap::Return);
-                self.ask_to_stop(place(self, number), lasts);
+                self.ask_to_stop(place(self, number), Event::Stop, lasts);
                 Ok(())
             }
             LeaseFaultKind::Join => {
-                self.join();
+                self.add_member();
                 Ok(())
             }
             LeaseFaultKind::RollingRestart => {
@@ -142,21 +139,8 @@ impl LeaseWorld {
         }
     }
 
-    /// A fault that lasts begins.
-    fn last(&mut self, index: usize, lasts: Duration) -> Result<(), Broken> {
-        self.active.push(index);
-        self.after(lasts, Happening::Relent(index));
-        self.settle_faults()
-    }
-
-    /// A fault ends.
-    pub(super) fn relent(&mut self, index: usize) -> Result<(), Broken> {
-        self.active.retain(|&active| active != index);
-        self.settle_faults()
-    }
-
     /// Everything is as the faults that last have it.
-    pub(super) fn settle_faults(&mut self) -> Result<(), Broken> {
+    pub(super) fn settle(&mut self) -> Result<(), Broken> {
         self.weather = Weather::default();
         self.hook_weather = HookWeather::default();
         let (count, groups) = (self.processes.len(), self.own.groups.count());
@@ -208,26 +192,6 @@ impl LeaseWorld {
         Ok(())
     }
 
-    pub(super) fn isolate(&mut self, member: usize, way: Option<Isolation>) {
-        if self.processes[member].isolation == way {
-            return;
-        }
-        self.processes[member].isolation = way;
-        let Some(way) = way else {
-            // Whatever was told may have been missed.
-            self.processes[member].connected = None;
-            let after = self.way();
-            self.reconnect(member, after);
-            return;
-        };
-        self.count(match way {
-            Isolation::Full => Mishap::IsolationFull,
-            Isolation::Outward => Mishap::IsolationOutward,
-            Isolation::Inward => Mishap::IsolationInward,
-            Isolation::Store => Mishap::IsolationStore,
-        });
-    }
-
     /// A member gets no notices, or gets them again and knows that it did not.
     fn deafen(&mut self, member: usize, deaf: bool) -> Result<(), Broken> {
         let process = &mut self.processes[member];
@@ -255,66 +219,6 @@ impl LeaseWorld {
         self.arrive(member, Arrival::Event(Event::Described(described)))
     }
 
-    pub(super) fn crash(&mut self, member: usize, back_after: Duration) -> Result<(), Broken> {
-        if !self.processes[member].is_alive() {
-            return Ok(());
-        }
-        self.count(Mishap::Crash);
-        self.end(member, false)?;
-        if !self.processes[member].is_namesake {
-            self.after(back_after, Happening::Boot(member));
-        }
-        Ok(())
-    }
-
-    fn crash_many(&mut self, part: f64, back_after: Duration) -> Result<(), Broken> {
-        self.count(Mishap::MassRestart);
-        let count = (self.processes.len() as f64 * part).ceil() as usize;
-        for member in 0..count.min(self.processes.len()) {
-            let spread = self.dice.span(Duration::ZERO, Duration::from_millis(100));
-            self.crash(member, back_after + spread)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn stand_still(&mut self, member: usize, lasts: Duration, suspended: bool) {
-        let process = &mut self.processes[member];
-        if !process.is_alive() || process.stillness.is_some() {
-            return;
-        }
-        process.stillness = Some(Stillness {
-            until: self.now + lasts,
-            suspended,
-        });
-        self.count(match suspended {
-            true => Mishap::Suspend,
-            false => Mishap::Pause,
-        });
-        self.after(lasts, Happening::Resume(member));
-    }
-
-    /// Asks a member to stop, and starts it again after it has.
-    pub(super) fn ask_to_stop(&mut self, member: usize, back_after: Duration) {
-        let process = &mut self.processes[member];
-        if !process.is_alive() || process.stopping {
-            return;
-        }
-        process.stopping = true;
-        process.comes_back = Some(back_after);
-        let generation = process.generation;
-        let arrival = Arrival::Event(Event::Stop);
-        self.after(
-            Duration::ZERO,
-            Happening::Arrive(member, generation, arrival),
-        );
-    }
-
-    pub(super) fn join(&mut self) {
-        self.count(Mishap::Join);
-        let member = self.add_place();
-        self.after(Duration::ZERO, Happening::Boot(member));
-    }
-
     /// A second process starts with the name of a member.
     fn namesake(&mut self, of: usize) {
         self.count(Mishap::Namesake);
@@ -322,16 +226,6 @@ impl LeaseWorld {
         self.processes[member].host.worker = self.processes[of].host.worker.clone();
         self.processes[member].is_namesake = true;
         self.after(Duration::ZERO, Happening::Boot(member));
-    }
-
-    /// The next member of a rolling restart stops.
-    pub(super) fn roll(&mut self, member: usize) {
-        if member >= self.processes.len() || self.phase != Phase::Faults {
-            return;
-        }
-        let beat = self.profile.settings.heartbeat_interval;
-        self.ask_to_stop(member, beat / 2);
-        self.after(beat * 3, Happening::Roll(member + 1));
     }
 
     /// All leases, or names, are not what their holders think until a lease

@@ -6,15 +6,16 @@ use std::time::Duration;
 use divvy_core::Moment;
 use divvy_core::leader::{Clock, HookEnd, HookId, OperationId};
 use divvy_core::lease::Ending;
-use divvy_core::store::{Incarnation, StoreErrorKind};
+use divvy_core::store::{Incarnation, StoreErrorKind, Token};
 
+use super::WorldOf;
 use super::network::Request;
 use super::process::Process;
-use super::{Happening, WorldOf};
 use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::hands::Room;
 use crate::invariants::Broken;
+use crate::time::TrueTime;
 
 /// A machine that runs in production, as a world drives it.
 pub(crate) trait Machine: fmt::Debug + Clone {
@@ -49,6 +50,9 @@ pub(crate) trait Machine: fmt::Debug + Clone {
 
     /// The answer to an operation that failed; why, in words.
     fn failed(kind: StoreErrorKind, why: &str) -> Self::Reply;
+
+    /// Whether it leads, as far as it knows.
+    fn leads(&self) -> bool;
 
     /// How an event is told in a trace.
     fn describe_event(event: &Self::Event) -> String;
@@ -145,8 +149,20 @@ pub(crate) trait Coordination: fmt::Debug + Clone {
         request: &Request<Self>,
     ) -> Result<(ReplyOf<Self>, bool), Broken>;
 
-    /// Something happens.
-    fn happen(world: &mut WorldOf<Self>, happening: Happening<Self>) -> Result<(), Broken>;
+    /// Keeps what the store holds for a fault that will make it forget.
+    fn remember(store: &mut Self::Store, fault: usize);
+
+    /// The partitions of a process whose effects happen at `now`.
+    fn working(process: &Process<Self>, now: TrueTime) -> impl Iterator<Item = (usize, Token)>;
+
+    /// A fault begins.
+    fn strike(world: &mut WorldOf<Self>, fault: usize) -> Result<(), Broken>;
+
+    /// Everything is as the faults that last have it.
+    fn settle_faults(world: &mut WorldOf<Self>) -> Result<(), Broken>;
+
+    /// What a member is told that stops to come back.
+    fn stop_to_return(profile: &Self::Profile) -> EventOf<Self>;
 }
 
 /// What worlds of both modes take from their profile.
@@ -164,6 +180,12 @@ pub(crate) struct Frame {
     pub(crate) room: Option<Room>,
     /// The time that one way to the store takes.
     pub(crate) latency: (Duration, Duration),
+    /// The time that a sound hook takes.
+    pub(crate) hook: (Duration, Duration),
+    /// The time that a start hook may take.
+    pub(crate) start_deadline: Duration,
+    /// The time that a stop hook may take.
+    pub(crate) stop_deadline: Duration,
     /// How long members may work without a word.
     pub(crate) lease: Duration,
     /// How often members say that they are there.

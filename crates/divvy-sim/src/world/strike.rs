@@ -1,0 +1,131 @@
+//! What faults do to processes and their links.
+
+use std::time::Duration;
+
+use super::coordination::{Coordination, EventOf, Machine};
+use super::process::{Arrival, Stillness};
+use super::{Happening, WorldOf};
+use crate::coverage::Mishap;
+use crate::fact::Phase;
+use crate::fault::Isolation;
+use crate::invariants::Broken;
+
+impl<C: Coordination> WorldOf<C> {
+    /// A fault that lasts begins.
+    pub(crate) fn last(&mut self, index: usize, lasts: Duration) -> Result<(), Broken> {
+        self.active.push(index);
+        self.after(lasts, Happening::Relent(index));
+        C::settle_faults(self)
+    }
+
+    /// A fault ends.
+    pub(super) fn relent(&mut self, index: usize) -> Result<(), Broken> {
+        self.active.retain(|&active| active != index);
+        C::settle_faults(self)
+    }
+
+    /// A member is cut off, or is not any more.
+    pub(crate) fn isolate(&mut self, member: usize, way: Option<Isolation>) {
+        if self.processes[member].isolation == way {
+            return;
+        }
+        self.processes[member].isolation = way;
+        let Some(way) = way else {
+            // Whatever was told may have been missed.
+            self.processes[member].connected = None;
+            let after = self.way();
+            self.reconnect(member, after);
+            return;
+        };
+        self.count(match way {
+            Isolation::Full => Mishap::IsolationFull,
+            Isolation::Outward => Mishap::IsolationOutward,
+            Isolation::Inward => Mishap::IsolationInward,
+            Isolation::Store => Mishap::IsolationStore,
+        });
+    }
+
+    /// The member that believes to lead, if one does.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        let leads = |&member: &usize| {
+            let machine = self.processes[member].machine.as_deref();
+            machine.is_some_and(C::Machine::leads)
+        };
+        (0..self.processes.len()).find(leads)
+    }
+
+    /// A process ends without a word, and is started again.
+    pub(crate) fn crash(&mut self, member: usize, back_after: Duration) -> Result<(), Broken> {
+        if !self.processes[member].is_alive() {
+            return Ok(());
+        }
+        self.count(Mishap::Crash);
+        if self.leader() == Some(member) {
+            self.count(Mishap::LeaderCrash);
+        }
+        self.end(member, false)?;
+        if !self.processes[member].is_namesake {
+            self.after(back_after, Happening::Boot(member));
+        }
+        Ok(())
+    }
+
+    /// The same to this part of all.
+    pub(crate) fn crash_many(&mut self, part: f64, back_after: Duration) -> Result<(), Broken> {
+        self.count(Mishap::MassRestart);
+        let count = (self.processes.len() as f64 * part).ceil() as usize;
+        for member in 0..count.min(self.processes.len()) {
+            let spread = self.dice.span(Duration::ZERO, Duration::from_millis(100));
+            self.crash(member, back_after + spread)?;
+        }
+        Ok(())
+    }
+
+    /// A process stands still, or its machine sleeps.
+    pub(crate) fn stand_still(&mut self, member: usize, lasts: Duration, suspended: bool) {
+        let process = &mut self.processes[member];
+        if !process.is_alive() || process.stillness.is_some() {
+            return;
+        }
+        process.stillness = Some(Stillness {
+            until: self.now + lasts,
+            suspended,
+        });
+        self.count(match suspended {
+            true => Mishap::Suspend,
+            false => Mishap::Pause,
+        });
+        self.after(lasts, Happening::Resume(member));
+    }
+
+    /// Asks a member to stop, and starts it again after it has.
+    pub(crate) fn ask_to_stop(&mut self, member: usize, stop: EventOf<C>, back_after: Duration) {
+        let process = &mut self.processes[member];
+        if !process.is_alive() || process.stopping {
+            return;
+        }
+        process.stopping = true;
+        process.comes_back = Some(back_after);
+        let happening = Happening::Arrive(member, process.generation, Arrival::Event(stop));
+        self.after(Duration::ZERO, happening);
+    }
+
+    /// A member joins at a new place.
+    pub fn add_member(&mut self) -> usize {
+        self.count(Mishap::Join);
+        let member = self.add_place();
+        self.after(Duration::ZERO, Happening::Boot(member));
+        member
+    }
+
+    /// The next member of a rolling restart leaves to come back.
+    pub(crate) fn roll(&mut self, member: usize) {
+        if member >= self.processes.len() || self.phase != Phase::Faults {
+            return;
+        }
+        let beat = self.frame().beat;
+        let stop = C::stop_to_return(&self.profile);
+        self.ask_to_stop(member, stop, beat / 2);
+        self.after(beat * 3, Happening::Roll(member + 1));
+    }
+}
