@@ -11,7 +11,9 @@
 mod arrive;
 mod boot;
 mod coordination;
+mod course;
 mod network;
+mod phase;
 mod process;
 mod reach;
 mod strike;
@@ -33,6 +35,7 @@ use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::time::TrueTime;
 pub(crate) use coordination::{Coordination, Frame, Machine, Occasion};
+pub(crate) use course::{Course, Stage};
 pub(crate) use network::Request;
 pub(crate) use process::{Arrival, Over, Process};
 pub(crate) use reach::Reach;
@@ -147,7 +150,7 @@ pub struct WorldOf<C: Coordination> {
     /// What hands want to know; nothing where none reach into it.
     pub(crate) chronicle: Option<Chronicle>,
     /// How far its course is, where somebody watches it run.
-    pub(crate) course: Option<C::Course>,
+    pub(crate) course: Option<Course>,
     pub(crate) observations: Vec<Observation>,
     /// What only worlds of this mode have.
     pub(crate) own: C,

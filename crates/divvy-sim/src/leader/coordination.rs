@@ -10,7 +10,6 @@ use divvy_core::leader::{
 use divvy_core::lease::Ending;
 use divvy_core::store::{Change, StoreErrorKind, Token};
 
-use super::course::Course;
 use super::process::{Host, Running};
 use super::store::Store;
 use super::{LeaderMode, World, trace};
@@ -19,7 +18,7 @@ use crate::fact::Seen;
 use crate::invariants::{Broken, Invariants};
 use crate::profile::Profile;
 use crate::time::TrueTime;
-use crate::world::{Coordination, Frame, Machine, Occasion, Process, Request};
+use crate::world::{Coordination, Course, Frame, Machine, Occasion, Process, Request, Stage};
 
 impl Machine for Member {
     type Event = Event;
@@ -90,7 +89,6 @@ impl Coordination for LeaderMode {
     type Store = Store;
     type Host = Host;
     type Running = Running;
-    type Course = Course;
 
     fn frame(profile: &Profile) -> Frame {
         let settings = &profile.settings;
@@ -209,6 +207,14 @@ impl Coordination for LeaderMode {
 
     fn settle_faults(world: &mut World) -> Result<(), Broken> {
         world.settle()
+    }
+
+    fn first_stage(world: &World) -> Course {
+        world.first_stage()
+    }
+
+    fn next_stage(world: &mut World, ended: Stage) -> Result<Option<Course>, Broken> {
+        world.stage_after(ended)
     }
 
     fn stop_to_return(profile: &Profile) -> Event {

@@ -1,60 +1,34 @@
-//! The course of a world, stage by stage, for somebody who watches.
+//! The stages of a world of leader mode: faults, healing, quiet, and two last
+//! probes.
 
 use super::World;
 use crate::fact::Phase;
-use crate::hands::{Chronicle, Trace};
 use crate::invariants::Broken;
 use crate::profile::Profile;
-use crate::time::TrueTime;
-
-/// The stages that [`World::run`] goes through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Faults,
-    Healing,
-    Quiet,
-    Probe,
-    Limp,
-}
-
-/// How far a world has come.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Course {
-    stage: Stage,
-    /// When the next stage begins.
-    until: TrueTime,
-}
+use crate::world::{Course, Stage};
 
 impl World {
     /// A world that runs its course while somebody watches: event for event
     /// the one that [`World::run`] runs.
     pub fn watched(profile: Profile) -> Self {
-        let until = profile.faults_until;
-        let stage = Stage::Faults;
-        let mut world = Self::new(profile, true);
-        world.trace = Some(Trace::new(true));
-        world.chronicle = Some(Chronicle::default());
-        world.course = Some(Course { stage, until });
-        world
+        Self::new(profile, true).watch()
     }
 
-    /// When the next stage begins, if one does by `until`.
-    pub(super) fn next_stage_at(&self, until: TrueTime) -> Option<TrueTime> {
-        let at = self.course.map(|course| course.until);
-        at.filter(|at| *at <= until)
+    pub(super) const fn first_stage(&self) -> Course {
+        Course {
+            stage: Stage::Faults,
+            until: self.profile.faults_until,
+        }
     }
 
-    /// The next stage begins.
-    pub(super) fn next_stage(&mut self) -> Result<(), Broken> {
-        let Some(course) = self.course.take() else {
-            return Ok(());
-        };
-        let next = match course.stage {
-            Stage::Faults => {
+    pub(super) fn stage_after(&mut self, ended: Stage) -> Result<Option<Course>, Broken> {
+        let next = match ended {
+            Stage::Start | Stage::Faults => {
                 self.heal()?;
-                Some((Stage::Healing, self.now + self.profile.healing))
+                let until = self.now + self.profile.healing;
+                Some((Stage::Healing(until), until))
             }
-            Stage::Healing => {
+            Stage::Healing(_) => {
                 self.survey()?;
                 self.enter(Phase::Quiet)?;
                 Some((Stage::Quiet, self.now + self.profile.quiet))
@@ -66,10 +40,6 @@ impl World {
             Stage::Probe => Some((Stage::Limp, self.begin_limp()?)),
             Stage::Limp => None,
         };
-        self.course = next.map(|(stage, until)| Course { stage, until });
-        match self.course {
-            Some(_) => Ok(()),
-            None => self.enter(Phase::Over),
-        }
+        Ok(next.map(|(stage, until)| Course { stage, until }))
     }
 }

@@ -8,7 +8,6 @@ use divvy_core::leader::Clock;
 use divvy_core::lease::{Action, Ending, Event, Member, MemberSetup, Operation, Reply};
 use divvy_core::store::{LeaseNotice, StoreErrorKind, Token};
 
-use super::course::Course;
 use super::process::{Host, Running};
 use super::store::Store;
 use super::{LeaseMode, LeaseProfile, LeaseWorld, network, trace};
@@ -16,7 +15,7 @@ use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::invariants::{Broken, LeaseInvariants};
 use crate::time::TrueTime;
-use crate::world::{Coordination, Frame, Machine, Occasion, Process, Request};
+use crate::world::{Coordination, Course, Frame, Machine, Occasion, Process, Request, Stage};
 
 impl Machine for Member {
     type Event = Event;
@@ -84,7 +83,6 @@ impl Coordination for LeaseMode {
     type Store = Store;
     type Host = Host;
     type Running = Running;
-    type Course = Course;
 
     fn frame(profile: &LeaseProfile) -> Frame {
         let settings = &profile.settings;
@@ -213,6 +211,14 @@ impl Coordination for LeaseMode {
 
     fn settle_faults(world: &mut LeaseWorld) -> Result<(), Broken> {
         world.settle()
+    }
+
+    fn first_stage(world: &LeaseWorld) -> Course {
+        world.first_stage()
+    }
+
+    fn next_stage(world: &mut LeaseWorld, ended: Stage) -> Result<Option<Course>, Broken> {
+        world.stage_after(ended)
     }
 
     fn stop_to_return(_profile: &LeaseProfile) -> Event {

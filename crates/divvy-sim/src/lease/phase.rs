@@ -3,101 +3,24 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use divvy_core::leader::HookEnd;
 use divvy_core::lease::Event;
 
 use super::{LeaseMode, LeaseWorld};
 use crate::fact::{Fact, Phase, Survey};
 use crate::invariants::Broken;
 use crate::time::TrueTime;
-use crate::world::{Arrival, Happening, Process};
+use crate::world::{Arrival, Process};
 
 impl LeaseWorld {
-    /// Lets the world run its course.
-    pub fn run(&mut self) -> Result<(), Broken> {
-        if self.profile.faults.is_empty() {
-            self.run_until(self.now + self.profile.started_within())?;
-            self.survey_start()?;
-        }
-        self.run_until(self.profile.faults_until.max(self.now))?;
-        self.heal()?;
-        self.let_settle()?;
-        self.survey()?;
-        self.enter(Phase::Quiet)?;
-        self.run_until(self.now + self.profile.quiet())?;
-        self.survey()?;
-        if let Some(until) = self.begin_probe()? {
-            self.run_until(until)?;
-        }
-        self.enter(Phase::Over)
-    }
-
-    pub(super) fn enter(&mut self, phase: Phase) -> Result<(), Broken> {
-        self.note(|| format!("{phase:?}"));
-        self.phase = phase;
-        self.tell(&Fact::Entered(phase))
-    }
-
     /// No fault happens any more, and those that last are over.
     pub(super) fn heal(&mut self) -> Result<(), Broken> {
-        self.enter(Phase::Healing)?;
-        self.active.clear();
-        self.settle()?;
-        self.reach.recover(self.now);
+        self.end_faults()?;
         self.write_groups();
         self.write_wishes();
-        for member in 0..self.processes.len() {
-            if self.processes[member].is_namesake {
-                self.end(member, false)?;
-            } else {
-                self.revive(member)?;
-            }
-        }
-        Ok(())
+        self.revive_all()
     }
 
-    /// A process that stands still goes on, one that is gone comes back, and
-    /// hooks that were stuck return.
-    fn revive(&mut self, member: usize) -> Result<(), Broken> {
-        let process = &mut self.processes[member];
-        if let Some(still) = &mut process.stillness {
-            still.until = self.now;
-            self.resume(member)?;
-        }
-        let process = &mut self.processes[member];
-        if process.stopping {
-            process.comes_back = Some(Duration::ZERO);
-        }
-        if !process.is_alive() {
-            self.after(Duration::ZERO, Happening::Boot(member));
-            return Ok(());
-        }
-        let generation = process.generation;
-        let calls = process.calls.iter();
-        let stuck: Vec<_> = calls
-            .filter(|(_, call)| call.stuck)
-            .map(|(&id, _)| id)
-            .collect();
-        for id in stuck {
-            let arrival = Arrival::Hook(id, HookEnd::Done);
-            let after = self.way();
-            self.after(after, Happening::Arrive(member, generation, arrival));
-        }
-        Ok(())
-    }
-
-    /// Waits until all is where it should be, and nothing from before can come
-    /// any more; not longer than that may take.
-    fn let_settle(&mut self) -> Result<(), Broken> {
-        let latest = self.now + self.profile.healing();
-        self.run_until(self.now + self.profile.aftermath())?;
-        while self.now < latest && !self.is_settled() {
-            let next = self.now + self.profile.reconcile_at_most();
-            self.run_until(next.min(latest))?;
-        }
-        Ok(())
-    }
-
+    /// Whether all is where it should be, or nothing moves any more.
     pub(super) fn is_settled(&self) -> bool {
         let at_rest = self.processes.iter().all(|process| match &process.machine {
             Some(machine) => {
@@ -110,19 +33,6 @@ impl LeaseWorld {
         });
         let still = self.now.since(self.own.moved) >= self.profile.still();
         (at_rest || still) && self.seen_from_above().unserved.is_empty()
-    }
-
-    /// Ends the process of a member for good, as a crash does. Gives what it
-    /// ran.
-    pub fn kill(&mut self, place: usize) -> Result<Vec<usize>, Broken> {
-        let lost = self.running_at(place);
-        self.end(place, false)?;
-        Ok(lost)
-    }
-
-    /// The partitions that run at a place.
-    pub fn running_at(&self, place: usize) -> Vec<usize> {
-        self.processes[place].running.keys().copied().collect()
     }
 
     /// Asks a member to stop; it is started again after it has been `away`.
@@ -237,8 +147,7 @@ impl LeaseWorld {
     /// Looks at everything from above.
     pub(super) fn survey(&mut self) -> Result<(), Broken> {
         let survey = self.seen_from_above();
-        self.note(|| format!("seen from above: {survey:?}"));
-        self.tell(&Fact::Surveyed(&survey))
+        self.tell_survey(&survey)
     }
 
     /// Looks whether everything has been started once, though it may be on its
@@ -253,8 +162,7 @@ impl LeaseWorld {
             .running
             .retain(|(partition, _)| !started.contains(partition));
         survey.crowded.clear();
-        self.note(|| format!("seen from above: {survey:?}"));
-        self.tell(&Fact::Surveyed(&survey))
+        self.tell_survey(&survey)
     }
 
     /// A sound cluster loses a worker: what that ran is started elsewhere, as
@@ -262,11 +170,7 @@ impl LeaseWorld {
     /// there was nobody to do without.
     pub(super) fn begin_probe(&mut self) -> Result<Option<TrueTime>, Broken> {
         self.enter(Phase::Probe)?;
-        let alive = self.processes.iter().enumerate();
-        let alive: Vec<usize> = alive
-            .filter(|(_, process)| process.is_alive())
-            .map(|(member, _)| member)
-            .collect();
+        let alive = self.alive();
         if alive.len() < 2 {
             return Ok(None);
         }

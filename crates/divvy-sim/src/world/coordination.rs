@@ -9,6 +9,7 @@ use divvy_core::lease::Ending;
 use divvy_core::store::{Incarnation, StoreErrorKind, Token};
 
 use super::WorldOf;
+use super::course::{Course, Stage};
 use super::network::Request;
 use super::process::Process;
 use crate::coverage::Mishap;
@@ -94,8 +95,6 @@ pub(crate) trait Coordination: fmt::Debug + Clone {
     type Host: fmt::Debug + Clone;
     /// A partition that runs.
     type Running: fmt::Debug + Clone;
-    /// How far a world has come.
-    type Course: fmt::Debug + Clone;
 
     /// What worlds of both modes take from their profile.
     fn frame(profile: &Self::Profile) -> Frame;
@@ -160,6 +159,12 @@ pub(crate) trait Coordination: fmt::Debug + Clone {
 
     /// Everything is as the faults that last have it.
     fn settle_faults(world: &mut WorldOf<Self>) -> Result<(), Broken>;
+
+    /// The stage that worlds begin with.
+    fn first_stage(world: &WorldOf<Self>) -> Course;
+
+    /// Ends a stage of a world and begins the next, if there is one.
+    fn next_stage(world: &mut WorldOf<Self>, ended: Stage) -> Result<Option<Course>, Broken>;
 
     /// What a member is told that stops to come back.
     fn stop_to_return(profile: &Self::Profile) -> EventOf<Self>;
