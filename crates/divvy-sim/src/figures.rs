@@ -10,7 +10,7 @@ use crate::invariants::Broken;
 use crate::leader::World;
 use crate::profile::{Preset, Profile};
 use crate::time::TrueTime;
-use crate::world::{Observation, Observed};
+use crate::world::{Coordination, Observation, Observed, WorldOf};
 
 /// Members of the clusters that are measured, unless a figure says otherwise.
 const MEMBERS: usize = 5;
@@ -69,12 +69,8 @@ pub fn failover(victim: Victim, worlds: u64) -> Result<Spread, Broken> {
             Victim::Worker => (0..MEMBERS).find(|place| !leads(place)),
         };
         let place = place.expect("a settled cluster has one leader and others");
-        let died = world.now();
-        let lost: BTreeSet<usize> = world.kill(place)?.into_iter().collect();
-        world.take_observations();
-        world.run_until(died + Duration::from_secs(5))?;
-        let last = last_started(&world.take_observations(), &lost);
-        measured.push(last.map_or(Duration::MAX, |at| at.since(died)));
+        let lost = world.kill(place)?;
+        measured.push(until_started(world, &lost, Duration::from_secs(5))?);
     }
     Ok(Spread::of(measured))
 }
@@ -101,7 +97,6 @@ pub fn planned_move(worlds: u64) -> Result<PlannedMove, Broken> {
         profile.latency = (one_way, one_way);
         profile.hook = (hook, hook);
         let mut world = settled(profile)?;
-        world.take_observations();
         let joined = world.add_member();
         world.run_until(world.now() + Duration::from_secs(5))?;
         if let Some(took) = move_took(&world.take_observations(), joined) {
@@ -187,8 +182,20 @@ pub struct Peace {
 
 /// With the default timings: five workers to whom nothing happens.
 pub fn peace(lasts: Duration) -> Result<Peace, Broken> {
-    let mut world = settled(Profile::sound(1, Preset::Default, MEMBERS, PARTITIONS))?;
-    world.take_observations();
+    let world = settled(Profile::sound(1, Preset::Default, MEMBERS, PARTITIONS))?;
+    left_alone(
+        world,
+        lasts,
+        |what| matches!(what, Observed::Committed { granted, revoked } if granted + revoked > 0),
+    )
+}
+
+/// How a world lives to which nothing happens.
+fn left_alone<C: Coordination>(
+    mut world: WorldOf<C>,
+    lasts: Duration,
+    is_move: impl Fn(&Observed) -> bool,
+) -> Result<Peace, Broken> {
     let before = world.tally().events;
     let end = world.now() + lasts;
     let mut moves = 0;
@@ -196,10 +203,7 @@ pub fn peace(lasts: Duration) -> Result<Peace, Broken> {
         let next = world.now() + Duration::from_secs(600);
         world.run_until(next.min(end))?;
         let observed = world.take_observations();
-        let changed = observed.iter().filter(|seen| {
-            matches!(seen.what, Observed::Committed { granted, revoked } if granted + revoked > 0)
-        });
-        moves += changed.count();
+        moves += observed.iter().filter(|seen| is_move(&seen.what)).count();
     }
     Ok(Peace {
         lasted: lasts,
@@ -211,8 +215,13 @@ pub fn peace(lasts: Duration) -> Result<Peace, Broken> {
 /// A cluster that has started and come to rest.
 fn settled(profile: Profile) -> Result<World, Broken> {
     let healing = profile.healing;
-    let mut world = World::new(profile, false);
-    world.run_until(TrueTime::ZERO + healing)?;
+    rested(World::new(profile, false), healing)
+}
+
+/// A world after the time in which it comes to rest.
+fn rested<C: Coordination>(mut world: WorldOf<C>, within: Duration) -> Result<WorldOf<C>, Broken> {
+    world.run_until(TrueTime::ZERO + within)?;
+    world.take_observations();
     Ok(world)
 }
 
@@ -227,17 +236,27 @@ fn homes(world: &World) -> BTreeMap<usize, usize> {
     homes
 }
 
-/// When the last of `lost` was started for the first time; nothing if one of
-/// them was not.
-fn last_started(observations: &[Observation], lost: &BTreeSet<usize>) -> Option<TrueTime> {
-    let mut missing = lost.clone();
+/// How long it takes from now on until the last of `lost` is started for the
+/// first time; for ever if that is not done `within`.
+fn until_started<C: Coordination>(
+    mut world: WorldOf<C>,
+    lost: &[usize],
+    within: Duration,
+) -> Result<Duration, Broken> {
+    let from = world.now();
+    world.take_observations();
+    world.run_until(from + within)?;
+    let mut missing: BTreeSet<usize> = lost.iter().copied().collect();
     let mut last = TrueTime::ZERO;
-    for seen in observations {
+    for seen in world.take_observations() {
         if let Observed::Started { partition, .. } = seen.what
             && missing.remove(&partition)
         {
             last = seen.at;
         }
     }
-    missing.is_empty().then_some(last)
+    Ok(match missing.is_empty() {
+        true => last.since(from),
+        false => Duration::MAX,
+    })
 }

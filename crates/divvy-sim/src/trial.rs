@@ -12,7 +12,7 @@ use crate::leader::World;
 use crate::lease::{LeaseProfile, LeaseWorld};
 use crate::mode::Mode;
 use crate::profile::Profile;
-use crate::world::Tally;
+use crate::world::{Coordination, Tally, WorldOf};
 
 /// Lines of a trace that a failure shows.
 const TAIL_LINES: usize = 60;
@@ -124,32 +124,21 @@ impl Trial {
     /// Runs it. A machine that panics breaks an invariant too.
     pub fn run(&self, traced: bool) -> Outcome {
         match self.mode {
-            Mode::Leader => {
-                let mut world = World::new(self.leader_profile(), traced);
-                let broken = survived(|| world.run());
-                if let Some(broken) = &broken {
-                    world.note_end(&broken.to_string());
-                }
-                Outcome {
-                    mode: self.mode,
-                    tally: world.tally(),
-                    broken,
-                    trace: world.take_trace(),
-                }
-            }
-            Mode::Lease => {
-                let mut world = LeaseWorld::new(self.lease_profile(), traced);
-                let broken = survived(|| world.run());
-                if let Some(broken) = &broken {
-                    world.note_end(&broken.to_string());
-                }
-                Outcome {
-                    mode: self.mode,
-                    tally: world.tally(),
-                    broken,
-                    trace: world.take_trace(),
-                }
-            }
+            Mode::Leader => self.outcome(World::new(self.leader_profile(), traced)),
+            Mode::Lease => self.outcome(LeaseWorld::new(self.lease_profile(), traced)),
+        }
+    }
+
+    fn outcome<C: Coordination>(&self, mut world: WorldOf<C>) -> Outcome {
+        let broken = survived(|| world.run());
+        if let Some(broken) = &broken {
+            world.note_end(&broken.to_string());
+        }
+        Outcome {
+            mode: self.mode,
+            tally: world.tally(),
+            broken,
+            trace: world.take_trace(),
         }
     }
 
