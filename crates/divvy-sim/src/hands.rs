@@ -16,8 +16,8 @@ use divvy_core::{Control, Health, Partitions};
 use crate::fact::Fact;
 use crate::fault::{HookWeather, Isolation};
 use crate::invariants::Broken;
-use crate::mode::Mode;
 use crate::time::TrueTime;
+use crate::world::Life;
 
 /// Lines of a trace that are kept where hands reach into a world.
 pub const TRACE_LINES_MAX: usize = 20_000;
@@ -212,42 +212,9 @@ pub enum Deed {
 
 /// A world that somebody plays with. Places, and the numbers of partitions, are
 /// those of the world; who asks for one that there is not panics.
-pub trait Hands: fmt::Debug + Send {
-    /// Which kind of coordination it is.
-    fn mode(&self) -> Mode;
-
-    /// What it is now.
-    fn time(&self) -> TrueTime;
-
-    /// Lets everything happen that is due by `until`.
-    fn go_on(&mut self, until: TrueTime) -> Result<(), Broken> {
-        self.go_on_while(until, &mut || true).map(|_| ())
-    }
-
-    /// The same for as long as there is `more` to be done: asked after
-    /// everything that happens. Gives whether all of it has.
-    fn go_on_while(
-        &mut self,
-        until: TrueTime,
-        more: &mut dyn FnMut() -> bool,
-    ) -> Result<bool, Broken>;
-
-    /// Whether it has run its course, and nothing more will happen.
-    fn has_ended(&self) -> bool;
-
-    /// How many places there are, gone ones included.
-    fn count_places(&self) -> usize;
-
+pub trait Hands: Life + fmt::Debug + Send {
     /// One of them.
     fn place(&self, place: usize) -> Place;
-
-    /// Calls `work` with the place, the partition and the token of everything
-    /// that runs with authority.
-    fn each_working(&self, work: &mut dyn FnMut(usize, usize, Token));
-
-    /// Calls `hook` with the place and the partition of every hook that has
-    /// not returned.
-    fn each_hook(&self, hook: &mut dyn FnMut(usize, usize));
 
     /// How many partitions there are: their numbers are below it.
     fn count_partitions(&self) -> usize;
@@ -269,24 +236,9 @@ pub trait Hands: fmt::Debug + Send {
     /// A member joins; gives its place.
     fn add(&mut self, newcomer: &Newcomer) -> usize;
 
-    /// A process ends, as a crash ends it.
-    fn crash(&mut self, place: usize) -> Result<(), Broken>;
-
     /// A member is asked to stop. Where it says for how long, its partitions
     /// are kept for it, as far as its mode knows that.
     fn ask_to_stop(&mut self, place: usize, keep: Option<Duration>);
-
-    /// A process is started where none is.
-    fn boot_again(&mut self, place: usize) -> Result<(), Broken>;
-
-    /// A process stands still.
-    fn pause(&mut self, place: usize);
-
-    /// It goes on.
-    fn go_on_at(&mut self, place: usize) -> Result<(), Broken>;
-
-    /// A member is cut off, or is not any more.
-    fn cut_off(&mut self, place: usize, how: Option<Isolation>);
 
     /// What a member says of itself changes.
     fn set_description(
@@ -296,9 +248,6 @@ pub trait Hands: fmt::Debug + Send {
         weight: f64,
         zone: Option<&str>,
     ) -> Result<(), Broken>;
-
-    /// How the hooks of a member fare from now on.
-    fn set_hooks(&mut self, place: usize, hooks: HookWeather);
 
     /// There are so many partitions from now on, and everybody is told to look.
     fn set_partitions(&mut self, count: usize) -> Result<(), Broken>;
@@ -311,9 +260,6 @@ pub trait Hands: fmt::Debug + Send {
 
     /// The store is like that from now on.
     fn set_store(&mut self, state: StoreState);
-
-    /// How the store is.
-    fn store(&self) -> StoreView;
 
     /// The cluster that scores are made of, where they are made of one.
     fn cluster(&self) -> Option<&'static str> {
@@ -330,12 +276,6 @@ pub trait Hands: fmt::Debug + Send {
     /// incarnation.
     fn forget_all(&mut self, announced: bool) -> Result<(), Broken>;
 
-    /// All members look at everything.
-    fn refresh_all(&mut self) -> Result<(), Broken>;
-
-    /// Takes what was done since the last time.
-    fn take_deeds(&mut self) -> Vec<Done>;
-
     /// What keeps a partition from where it should be, as the member at this
     /// place sees it, where members know that by themselves.
     fn held_back(&self, place: usize, partition: usize) -> Option<&'static str>;
@@ -350,12 +290,6 @@ pub trait Hands: fmt::Debug + Send {
     /// How long after one plan the next may move something, and how long a
     /// change is waited with for others.
     fn pace(&self) -> (Duration, Duration);
-
-    /// How many facts were held against the invariants.
-    fn facts_told(&self) -> u64;
-
-    /// The last lines of the trace.
-    fn last_lines(&self) -> Vec<String>;
 }
 
 /// What hands want to know of a world.

@@ -4,6 +4,9 @@ use std::fmt;
 use std::ops::Add;
 use std::time::Duration;
 
+/// For ever.
+pub(crate) const NEVER: TrueTime = TrueTime::from_nanos(u64::MAX);
+
 /// A point in the time of the world, from its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TrueTime(u64);

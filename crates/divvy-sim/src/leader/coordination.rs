@@ -16,6 +16,7 @@ use super::{LeaderMode, World, trace};
 use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::invariants::{Broken, Invariants};
+use crate::mode::Mode;
 use crate::profile::Profile;
 use crate::time::TrueTime;
 use crate::world::{Coordination, Course, Frame, Machine, Occasion, Process, Request, Stage};
@@ -50,6 +51,7 @@ impl Machine for Member {
             Occasion::News(change) => Event::Seen((*change).clone()),
             Occasion::Reply(id, reply) => Event::Reply(id, reply),
             Occasion::HookEnded(id, end) => Event::HookEnded(id, end),
+            Occasion::Refresh => Event::RefreshRequested,
         }
     }
 
@@ -78,6 +80,7 @@ impl Machine for Member {
 }
 
 impl Coordination for LeaderMode {
+    const MODE: Mode = Mode::Leader;
     const WALL_ERROR_MAX_MS: i64 = 100;
     const NEWS_LOST: Mishap = Mishap::WatchLost;
     const NEWS_LATE: Mishap = Mishap::WatchLate;

@@ -4,22 +4,14 @@ use std::time::Duration;
 
 use divvy_core::leader::{Event, Keys, Operation, Report, Shutdown, State, StoreOutage};
 use divvy_core::lease::Outlook;
-use divvy_core::store::{Expected, Token};
+use divvy_core::store::Expected;
 use divvy_core::{Control, Health, Partitions};
 
 use super::World;
-use super::source::Source;
-use crate::fault::{HookWeather, Isolation};
-use crate::hands::{
-    Chronicle, Deed, Done, Hands, Newcomer, Place, PlaceState, StoreState, StoreView, Trace,
-};
+use crate::hands::{Deed, Hands, Newcomer, Place, PlaceState, StoreState};
 use crate::invariants::Broken;
-use crate::mode::Mode;
-use crate::time::TrueTime;
-use crate::world::Arrival;
+use crate::world::{Arrival, Life};
 
-/// For ever.
-const NEVER: TrueTime = TrueTime::from_nanos(u64::MAX);
 /// The zones that places are spread over.
 const ZONES: [&str; 3] = ["a", "b", "c"];
 
@@ -63,61 +55,9 @@ impl World {
             State::Shutdown => PlaceState::Stopping,
         }
     }
-
-    /// Tells every member that is there.
-    fn tell_all(&mut self, event: &Event) -> Result<(), Broken> {
-        for place in 0..self.processes.len() {
-            self.arrive(place, Arrival::Event(event.clone()))?;
-        }
-        Ok(())
-    }
-
-    fn source(&self) -> &Source {
-        &self.own.source
-    }
 }
 
 impl Hands for World {
-    fn mode(&self) -> Mode {
-        Mode::Leader
-    }
-
-    fn time(&self) -> TrueTime {
-        self.now
-    }
-
-    fn go_on_while(
-        &mut self,
-        until: TrueTime,
-        more: &mut dyn FnMut() -> bool,
-    ) -> Result<bool, Broken> {
-        while !self.has_ended() {
-            let stage = self.next_stage_at(until);
-            let stop = stage.unwrap_or(until);
-            while let Some((at, happening)) = self.queue.pop(stop) {
-                self.begin_at(at);
-                self.happen(happening)?;
-                if !more() {
-                    return Ok(false);
-                }
-            }
-            self.run_until(stop)?;
-            match stage {
-                Some(_) => self.next_stage()?,
-                None => return Ok(true),
-            }
-        }
-        Ok(true)
-    }
-
-    fn has_ended(&self) -> bool {
-        self.profile.room.is_none() && self.course.is_none()
-    }
-
-    fn count_places(&self) -> usize {
-        self.processes.len()
-    }
-
     fn place(&self, place: usize) -> Place {
         let process = &self.processes[place];
         let machine = process.machine.as_deref();
@@ -154,22 +94,6 @@ impl Hands for World {
         }
     }
 
-    fn each_working(&self, work: &mut dyn FnMut(usize, usize, Token)) {
-        for (place, process) in self.processes.iter().enumerate() {
-            for (partition, token) in process.working(self.now) {
-                work(place, partition, token);
-            }
-        }
-    }
-
-    fn each_hook(&self, hook: &mut dyn FnMut(usize, usize)) {
-        for (place, process) in self.processes.iter().enumerate() {
-            for call in process.calls.values() {
-                hook(place, call.partition);
-            }
-        }
-    }
-
     fn count_partitions(&self) -> usize {
         self.own.source.count()
     }
@@ -183,7 +107,7 @@ impl Hands for World {
     }
 
     fn list(&self) -> Partitions {
-        self.source().partitions()
+        self.own.source.partitions()
     }
 
     fn add(&mut self, newcomer: &Newcomer) -> usize {
@@ -201,48 +125,10 @@ impl Hands for World {
         place
     }
 
-    fn crash(&mut self, place: usize) -> Result<(), Broken> {
-        self.processes[place].stillness = None;
-        self.processes[place].comes_back = None;
-        self.end(place, false)
-    }
-
     fn ask_to_stop(&mut self, place: usize, keep: Option<Duration>) {
         let how = keep.map_or(Shutdown::Leave, |within| Shutdown::Return { within });
         Self::ask_to_stop(self, place, Event::Stop(how), Duration::ZERO);
         self.processes[place].comes_back = None;
-    }
-
-    fn boot_again(&mut self, place: usize) -> Result<(), Broken> {
-        self.processes[place].stillness = None;
-        self.processes[place].silent_since = None;
-        self.boot(place)
-    }
-
-    fn pause(&mut self, place: usize) {
-        self.processes[place].silent_since.get_or_insert(self.now);
-        self.stand_still(place, NEVER.elapsed(), false);
-    }
-
-    fn go_on_at(&mut self, place: usize) -> Result<(), Broken> {
-        if let Some(still) = &mut self.processes[place].stillness {
-            still.until = self.now;
-        }
-        let process = &mut self.processes[place];
-        process.silent_since = process.silent_since.filter(|_| process.isolation.is_some());
-        self.resume(place)
-    }
-
-    fn cut_off(&mut self, place: usize, how: Option<Isolation>) {
-        let process = &mut self.processes[place];
-        match how {
-            Some(_) => {
-                process.silent_since.get_or_insert(self.now);
-            }
-            None if process.stillness.is_none() => process.silent_since = None,
-            None => {}
-        }
-        self.isolate(place, how);
     }
 
     fn set_description(
@@ -260,18 +146,14 @@ impl Hands for World {
         self.arrive(place, Arrival::Event(event))
     }
 
-    fn set_hooks(&mut self, place: usize, hooks: HookWeather) {
-        self.processes[place].hooks = hooks;
-    }
-
     fn set_partitions(&mut self, count: usize) -> Result<(), Broken> {
         self.own.source.set_count(count);
-        self.tell_all(&Event::RefreshRequested)
+        self.refresh_all()
     }
 
     fn set_weight(&mut self, partition: usize, weight: i64) -> Result<(), Broken> {
         self.own.source.set_weight(partition, weight);
-        self.tell_all(&Event::RefreshRequested)
+        self.refresh_all()
     }
 
     fn wish(&mut self, control: &Control) {
@@ -295,10 +177,7 @@ impl Hands for World {
 
     fn set_store(&mut self, state: StoreState) {
         let settings = &self.profile.settings;
-        self.reach.refuses_until = match state {
-            StoreState::Down => NEVER,
-            StoreState::Up | StoreState::Slow => TrueTime::ZERO,
-        };
+        self.reach.set(state);
         self.profile.latency = match state {
             StoreState::Slow => {
                 let lease = settings.heartbeat_ttl;
@@ -308,30 +187,8 @@ impl Hands for World {
         };
     }
 
-    fn store(&self) -> StoreView {
-        StoreView {
-            state: match self.reach.refuses_until > self.now {
-                true => StoreState::Down,
-                false if self.profile.latency == crate::profile::LATENCY => StoreState::Up,
-                false => StoreState::Slow,
-            },
-            latency: self.profile.latency.1,
-            incarnation: self.reach.incarnation().as_str().to_owned(),
-        }
-    }
-
     fn forget_all(&mut self, announced: bool) -> Result<(), Broken> {
         self.forget(usize::MAX, None, announced)
-    }
-
-    fn refresh_all(&mut self) -> Result<(), Broken> {
-        self.tell_all(&Event::RefreshRequested)
-    }
-
-    fn take_deeds(&mut self) -> Vec<Done> {
-        self.chronicle
-            .as_mut()
-            .map_or_else(Vec::new, Chronicle::take)
     }
 
     fn held_back(&self, _place: usize, _partition: usize) -> Option<&'static str> {
@@ -349,13 +206,5 @@ impl Hands for World {
     fn pace(&self) -> (Duration, Duration) {
         let settings = &self.profile.settings;
         (settings.rebalance_cooldown, settings.planned_scale_window)
-    }
-
-    fn facts_told(&self) -> u64 {
-        self.chronicle.as_ref().map_or(0, Chronicle::told)
-    }
-
-    fn last_lines(&self) -> Vec<String> {
-        self.trace.as_ref().map_or_else(Vec::new, Trace::lines)
     }
 }

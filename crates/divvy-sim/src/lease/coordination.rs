@@ -14,6 +14,7 @@ use super::{LeaseMode, LeaseProfile, LeaseWorld, network, trace};
 use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::invariants::{Broken, LeaseInvariants};
+use crate::mode::Mode;
 use crate::time::TrueTime;
 use crate::world::{Coordination, Course, Frame, Machine, Occasion, Process, Request, Stage};
 
@@ -47,6 +48,7 @@ impl Machine for Member {
             Occasion::News(notice) => Event::Noticed(notice),
             Occasion::Reply(id, reply) => Event::Reply(id, reply),
             Occasion::HookEnded(id, end) => Event::HookEnded(id, end),
+            Occasion::Refresh => Event::RefreshRequested,
         }
     }
 
@@ -72,6 +74,7 @@ impl Machine for Member {
 }
 
 impl Coordination for LeaseMode {
+    const MODE: Mode = Mode::Lease;
     const WALL_ERROR_MAX_MS: i64 = 0;
     const NEWS_LOST: Mishap = Mishap::NoticeLost;
     const NEWS_LATE: Mishap = Mishap::NoticeLate;

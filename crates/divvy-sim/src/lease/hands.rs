@@ -2,23 +2,15 @@
 
 use std::time::Duration;
 
-use divvy_core::lease::{Event, Outlook, Report, SelfDescription, StopReason};
+use divvy_core::lease::{Outlook, Report, SelfDescription, StopReason};
 use divvy_core::store::{LeaseName, Member, Token, WorkerId, WorkerInfo};
 use divvy_core::{Control, Health, Partitions};
 
 use super::wishes::Wishes;
 use super::{CLUSTER, LeaseWorld};
-use crate::fault::{HookWeather, Isolation};
-use crate::hands::{
-    Chronicle, Deed, Done, Hands, Newcomer, Place, PlaceState, StoreState, StoreView, Trace,
-};
+use crate::hands::{Deed, Hands, Newcomer, Place, PlaceState, StoreState};
 use crate::invariants::Broken;
-use crate::mode::Mode;
-use crate::time::TrueTime;
-use crate::world::Arrival;
 
-/// For ever.
-const NEVER: TrueTime = TrueTime::from_nanos(u64::MAX);
 /// The group that hands change: a sound world has one.
 const GROUP: usize = 0;
 /// What a partition weighs, where none has a weight of its own.
@@ -89,46 +81,6 @@ impl LeaseWorld {
 }
 
 impl Hands for LeaseWorld {
-    fn mode(&self) -> Mode {
-        Mode::Lease
-    }
-
-    fn time(&self) -> TrueTime {
-        self.now
-    }
-
-    fn go_on_while(
-        &mut self,
-        until: TrueTime,
-        more: &mut dyn FnMut() -> bool,
-    ) -> Result<bool, Broken> {
-        while !self.has_ended() {
-            let stage = self.next_stage_at(until);
-            let stop = stage.unwrap_or(until);
-            while let Some((at, happening)) = self.queue.pop(stop) {
-                self.begin_at(at);
-                self.happen(happening)?;
-                if !more() {
-                    return Ok(false);
-                }
-            }
-            self.run_until(stop)?;
-            match stage {
-                Some(_) => self.next_stage()?,
-                None => return Ok(true),
-            }
-        }
-        Ok(true)
-    }
-
-    fn has_ended(&self) -> bool {
-        self.profile.room.is_none() && self.course.is_none()
-    }
-
-    fn count_places(&self) -> usize {
-        self.processes.len()
-    }
-
     fn place(&self, place: usize) -> Place {
         let process = &self.processes[place];
         let now = process.clock.at(self.now);
@@ -154,22 +106,6 @@ impl Hands for LeaseWorld {
             is_lapsed: !is_reached && left.is_none(),
             lease_left: left,
             lease: self.profile.settings.lease_ttl,
-        }
-    }
-
-    fn each_working(&self, work: &mut dyn FnMut(usize, usize, Token)) {
-        for (place, process) in self.processes.iter().enumerate() {
-            for (partition, token) in process.working(self.now) {
-                work(place, partition, token);
-            }
-        }
-    }
-
-    fn each_hook(&self, hook: &mut dyn FnMut(usize, usize)) {
-        for (place, process) in self.processes.iter().enumerate() {
-            for call in process.calls.values() {
-                hook(place, call.partition);
-            }
         }
     }
 
@@ -213,32 +149,8 @@ impl Hands for LeaseWorld {
         place
     }
 
-    fn crash(&mut self, place: usize) -> Result<(), Broken> {
-        self.processes[place].comes_back = None;
-        self.end(place, false)
-    }
-
     fn ask_to_stop(&mut self, place: usize, _keep: Option<Duration>) {
         self.stop(place);
-    }
-
-    fn boot_again(&mut self, place: usize) -> Result<(), Broken> {
-        self.boot(place)
-    }
-
-    fn pause(&mut self, place: usize) {
-        self.stand_still(place, NEVER.elapsed(), false);
-    }
-
-    fn go_on_at(&mut self, place: usize) -> Result<(), Broken> {
-        if let Some(still) = &mut self.processes[place].stillness {
-            still.until = self.now;
-        }
-        self.resume(place)
-    }
-
-    fn cut_off(&mut self, place: usize, how: Option<Isolation>) {
-        self.isolate(place, how);
     }
 
     fn set_description(
@@ -250,10 +162,6 @@ impl Hands for LeaseWorld {
     ) -> Result<(), Broken> {
         let healthy = health == Health::Healthy;
         self.describe(place, SelfDescription { healthy, weight })
-    }
-
-    fn set_hooks(&mut self, place: usize, hooks: HookWeather) {
-        self.processes[place].hooks = hooks;
     }
 
     fn set_partitions(&mut self, count: usize) -> Result<(), Broken> {
@@ -279,27 +187,11 @@ impl Hands for LeaseWorld {
 
     fn set_store(&mut self, state: StoreState) {
         let settings = &self.profile.settings;
-        self.reach.refuses_until = match state {
-            StoreState::Down => NEVER,
-            StoreState::Up | StoreState::Slow => TrueTime::ZERO,
-        };
+        self.reach.set(state);
         self.profile.latency = match state {
             StoreState::Slow => (settings.lease_ttl / 100, settings.lease_ttl / 30),
             StoreState::Up | StoreState::Down => crate::profile::LATENCY,
         };
-    }
-
-    fn store(&self) -> StoreView {
-        let is_down = self.reach.refuses_until.max(self.reach.down_until) > self.now;
-        StoreView {
-            state: match is_down {
-                true => StoreState::Down,
-                false if self.profile.latency == crate::profile::LATENCY => StoreState::Up,
-                false => StoreState::Slow,
-            },
-            latency: self.profile.latency.1,
-            incarnation: self.reach.incarnation().as_str().to_owned(),
-        }
     }
 
     fn forget_all(&mut self, announced: bool) -> Result<(), Broken> {
@@ -309,19 +201,6 @@ impl Hands for LeaseWorld {
         self.reach.restart(self.now);
         self.store.restart_behind(usize::MAX, self.now);
         self.restarted()
-    }
-
-    fn refresh_all(&mut self) -> Result<(), Broken> {
-        for place in 0..self.processes.len() {
-            self.arrive(place, Arrival::Event(Event::RefreshRequested))?;
-        }
-        Ok(())
-    }
-
-    fn take_deeds(&mut self) -> Vec<Done> {
-        self.chronicle
-            .as_mut()
-            .map_or_else(Vec::new, Chronicle::take)
     }
 
     fn held_back(&self, place: usize, partition: usize) -> Option<&'static str> {
@@ -367,13 +246,5 @@ impl Hands for LeaseWorld {
     fn pace(&self) -> (Duration, Duration) {
         let settings = &self.profile.settings;
         (settings.move_cooldown, settings.start_window)
-    }
-
-    fn facts_told(&self) -> u64 {
-        self.chronicle.as_ref().map_or(0, Chronicle::told)
-    }
-
-    fn last_lines(&self) -> Vec<String> {
-        self.trace.as_ref().map_or_else(Vec::new, Trace::lines)
     }
 }

@@ -16,6 +16,7 @@ use crate::coverage::Mishap;
 use crate::fact::Seen;
 use crate::hands::Room;
 use crate::invariants::Broken;
+use crate::mode::Mode;
 use crate::time::TrueTime;
 
 /// A machine that runs in production, as a world drives it.
@@ -70,10 +71,13 @@ pub(crate) enum Occasion<M: Machine> {
     News(M::News),
     Reply(OperationId, M::Reply),
     HookEnded(HookId, HookEnd),
+    Refresh,
 }
 
 /// A kind of coordination, and what only worlds of it have.
 pub(crate) trait Coordination: fmt::Debug + Clone {
+    /// Which one it is.
+    const MODE: Mode;
     /// Wall clocks are off by at most this, in milliseconds.
     const WALL_ERROR_MAX_MS: i64;
     /// What it is that news never come.

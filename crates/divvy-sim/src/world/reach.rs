@@ -2,7 +2,8 @@
 
 use divvy_core::store::Incarnation;
 
-use crate::time::TrueTime;
+use crate::hands::StoreState;
+use crate::time::{NEVER, TrueTime};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach {
@@ -38,6 +39,14 @@ impl Reach {
     /// It refuses everything until `until`, or for as long as it would anyway.
     pub(crate) fn refuse(&mut self, until: TrueTime) {
         self.refuses_until = self.refuses_until.max(until);
+    }
+
+    /// It answers from now on, or does not.
+    pub(crate) fn set(&mut self, state: StoreState) {
+        self.refuses_until = match state {
+            StoreState::Down => NEVER,
+            StoreState::Up | StoreState::Slow => TrueTime::ZERO,
+        };
     }
 
     /// It does what it is asked for again.
