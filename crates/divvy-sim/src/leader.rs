@@ -4,21 +4,20 @@
 
 mod act;
 mod coordination;
-mod course;
 mod elect;
 mod hands;
-mod network;
+mod machine;
+mod operation;
 mod phase;
 mod process;
 mod source;
 mod store;
 mod strike;
-mod trace;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use divvy_core::leader::{Member, StoreOutage};
+use divvy_core::leader::StoreOutage;
 use divvy_core::{Strategy, StrategySettings};
 
 use crate::coverage::Mishap;
@@ -76,9 +75,10 @@ impl World {
         world
     }
 
-    /// The machine at a place, if its process is alive.
-    pub fn member(&self, place: usize) -> Option<&Member> {
-        self.processes.get(place)?.machine.as_deref()
+    /// A world that runs its course while somebody watches: event for event
+    /// the one that [`Self::run`] runs.
+    pub fn watched(profile: Profile) -> Self {
+        Self::new(profile, true).watch()
     }
 
     /// The records of the store.

@@ -4,27 +4,25 @@
 
 mod act;
 mod coordination;
-mod course;
 mod draw;
-mod ending;
 mod fault;
 mod foreign;
 mod groups;
 mod hands;
-mod network;
+mod machine;
+mod operation;
 mod phase;
 mod process;
 mod profile;
 mod store;
 mod strike;
-mod trace;
 mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use divvy_core::lease::{Hashes, Member};
+use divvy_core::lease::Hashes;
 use divvy_core::store::{LeaseKey, Nonce, Token, WorkerId};
 
 use crate::clock::{MemberClock, RATE_ERROR_MAX_PPM};
@@ -100,6 +98,12 @@ impl LeaseWorld {
         world
     }
 
+    /// A world that runs its course while somebody watches: event for event
+    /// the one that [`Self::run`] runs.
+    pub fn watched(profile: LeaseProfile) -> Self {
+        Self::new(profile, true).watch()
+    }
+
     /// Calculates for all members what each would for itself, where there may
     /// be many of them.
     fn share_hashes(&mut self) {
@@ -124,11 +128,6 @@ impl LeaseWorld {
     fn partition_of(&self, key: &LeaseKey) -> usize {
         let partition = self.own.groups.partition_of(key);
         partition.expect("members know only groups that there are")
-    }
-
-    /// The machine at a place, if its process is alive.
-    pub fn member(&self, place: usize) -> Option<&Member> {
-        self.processes.get(place)?.machine.as_deref()
     }
 }
 

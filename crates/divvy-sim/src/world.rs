@@ -6,7 +6,7 @@
 //! here decides for them.
 
 // There are the two modes of this crate, and nobody can make a third.
-#![allow(private_bounds)]
+#![allow(private_bounds, private_interfaces)]
 
 mod arrive;
 mod boot;
@@ -346,6 +346,11 @@ impl<C: Coordination> WorldOf<C> {
     /// What it is now.
     pub const fn now(&self) -> TrueTime {
         self.now
+    }
+
+    /// The machine at a place, if its process is alive.
+    pub fn member(&self, place: usize) -> Option<&C::Machine> {
+        self.processes.get(place)?.machine.as_deref()
     }
 
     /// How many places there are.

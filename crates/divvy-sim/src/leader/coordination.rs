@@ -3,81 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divvy_core::Moment;
-use divvy_core::leader::{
-    Action, Clock, Event, Member, MemberSetup, Operation, Reply, Retries, Shutdown, Watched,
-};
-use divvy_core::lease::Ending;
-use divvy_core::store::{Change, StoreErrorKind, Token};
+use divvy_core::leader::{Action, Event, Member, MemberSetup, Reply, Retries, Shutdown, Watched};
+use divvy_core::store::{Change, Token};
 
 use super::process::{Host, Running};
 use super::store::Store;
-use super::{LeaderMode, World, trace};
+use super::{LeaderMode, World};
 use crate::coverage::Mishap;
-use crate::fact::Seen;
+use crate::fact::{Phase, Seen};
 use crate::invariants::{Broken, Invariants};
 use crate::mode::Mode;
 use crate::profile::Profile;
 use crate::time::TrueTime;
-use crate::world::{Coordination, Course, Frame, Machine, Occasion, Process, Request, Stage};
-
-impl Machine for Member {
-    type Event = Event;
-    type Action = Action;
-    type Operation = Operation;
-    type Reply = Reply;
-    type News = Arc<Change>;
-
-    fn wake(&mut self, clock: Clock) {
-        Self::wake(self, clock);
-    }
-
-    fn handle(&mut self, clock: Clock, event: Event) {
-        Self::handle(self, clock, event);
-    }
-
-    fn next_action(&mut self) -> Option<Action> {
-        Self::next_action(self)
-    }
-
-    fn next_wake(&self) -> Option<Moment> {
-        Self::next_wake(self)
-    }
-
-    fn event(occasion: Occasion<Self>) -> Event {
-        match occasion {
-            Occasion::Start => Event::Start,
-            Occasion::Connected(incarnation) => Event::Connected(incarnation),
-            Occasion::News(change) => Event::Seen((*change).clone()),
-            Occasion::Reply(id, reply) => Event::Reply(id, reply),
-            Occasion::HookEnded(id, end) => Event::HookEnded(id, end),
-            Occasion::Refresh => Event::RefreshRequested,
-        }
-    }
-
-    fn is_write(operation: &Operation) -> bool {
-        matches!(
-            operation,
-            Operation::CompareAndSet { .. } | Operation::Delete { .. }
-        )
-    }
-
-    fn failed(kind: StoreErrorKind, _why: &str) -> Reply {
-        Reply::Failed(kind)
-    }
-
-    fn leads(&self) -> bool {
-        self.is_leader()
-    }
-
-    fn describe_event(event: &Event) -> String {
-        trace::describe_event(event)
-    }
-
-    fn describe_action(action: &Action) -> String {
-        trace::describe_action(action)
-    }
-}
+use crate::world::{Coordination, Course, Frame, Process, Request, Stage};
 
 impl Coordination for LeaderMode {
     const MODE: Mode = Mode::Leader;
@@ -170,25 +108,12 @@ impl Coordination for LeaderMode {
         world.hand(member, Event::Suspended)
     }
 
-    fn ended(
-        _world: &mut World,
-        member: usize,
-        ending: &Ending,
-        _back: Option<Duration>,
-    ) -> Result<(Option<Duration>, bool), Broken> {
-        unreachable!("m{member} has no such end: {ending:?}")
-    }
-
     fn listens(process: &Process<Self>, change: &Arc<Change>) -> bool {
         let mut watched = process.host.watched.iter();
         watched.any(|watched| match watched {
             Watched::Key(key) => key == change.key(),
             Watched::Below(prefix) => prefix.holds(change.key()),
         })
-    }
-
-    fn is_unfit(_world: &mut World, _request: &Request<Self>) -> bool {
-        false
     }
 
     fn carry_out(world: &mut World, request: &Request<Self>) -> Result<(Reply, bool), Broken> {
@@ -213,11 +138,32 @@ impl Coordination for LeaderMode {
     }
 
     fn first_stage(world: &World) -> Course {
-        world.first_stage()
+        Course {
+            stage: Stage::Faults,
+            until: world.profile.faults_until,
+        }
     }
 
     fn next_stage(world: &mut World, ended: Stage) -> Result<Option<Course>, Broken> {
-        world.stage_after(ended)
+        let next = match ended {
+            Stage::Start | Stage::Faults => {
+                world.heal()?;
+                let until = world.now + world.profile.healing;
+                Some((Stage::Healing(until), until))
+            }
+            Stage::Healing(_) => {
+                world.survey()?;
+                world.enter(Phase::Quiet)?;
+                Some((Stage::Quiet, world.now + world.profile.quiet))
+            }
+            Stage::Quiet => {
+                world.survey()?;
+                world.begin_probe()?.map(|until| (Stage::Probe, until))
+            }
+            Stage::Probe => Some((Stage::Limp, world.begin_limp()?)),
+            Stage::Limp => None,
+        };
+        Ok(next.map(|(stage, until)| Course { stage, until }))
     }
 
     fn stop_to_return(profile: &Profile) -> Event {

@@ -3,75 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divvy_core::Moment;
-use divvy_core::leader::Clock;
-use divvy_core::lease::{Action, Ending, Event, Member, MemberSetup, Operation, Reply};
-use divvy_core::store::{LeaseNotice, StoreErrorKind, Token};
+use divvy_core::lease::{Action, Ending, Event, Member, MemberSetup, Reply};
+use divvy_core::store::Token;
 
 use super::process::{Host, Running};
 use super::store::Store;
-use super::{LeaseMode, LeaseProfile, LeaseWorld, network, trace};
+use super::{LeaseMode, LeaseProfile, LeaseWorld, operation};
 use crate::coverage::Mishap;
-use crate::fact::Seen;
+use crate::fact::{Phase, Seen};
 use crate::invariants::{Broken, LeaseInvariants};
 use crate::mode::Mode;
 use crate::time::TrueTime;
-use crate::world::{Coordination, Course, Frame, Machine, Occasion, Process, Request, Stage};
-
-impl Machine for Member {
-    type Event = Event;
-    type Action = Action;
-    type Operation = Operation;
-    type Reply = Reply;
-    type News = LeaseNotice;
-
-    fn wake(&mut self, clock: Clock) {
-        Self::wake(self, clock.now);
-    }
-
-    fn handle(&mut self, clock: Clock, event: Event) {
-        Self::handle(self, clock.now, event);
-    }
-
-    fn next_action(&mut self) -> Option<Action> {
-        Self::next_action(self)
-    }
-
-    fn next_wake(&self) -> Option<Moment> {
-        Self::next_wake(self)
-    }
-
-    fn event(occasion: Occasion<Self>) -> Event {
-        match occasion {
-            Occasion::Start => Event::Start,
-            Occasion::Connected(incarnation) => Event::Connected(incarnation),
-            Occasion::News(notice) => Event::Noticed(notice),
-            Occasion::Reply(id, reply) => Event::Reply(id, reply),
-            Occasion::HookEnded(id, end) => Event::HookEnded(id, end),
-            Occasion::Refresh => Event::RefreshRequested,
-        }
-    }
-
-    fn is_write(operation: &Operation) -> bool {
-        network::is_write(operation)
-    }
-
-    fn failed(kind: StoreErrorKind, why: &str) -> Reply {
-        Reply::Failed(kind, why.into())
-    }
-
-    fn leads(&self) -> bool {
-        false
-    }
-
-    fn describe_event(event: &Event) -> String {
-        trace::describe_event(event)
-    }
-
-    fn describe_action(action: &Action) -> String {
-        trace::describe_action(action)
-    }
-}
+use crate::world::{Coordination, Course, Frame, Process, Request, Stage};
 
 impl Coordination for LeaseMode {
     const MODE: Mode = Mode::Lease;
@@ -176,16 +119,28 @@ impl Coordination for LeaseMode {
         ending: &Ending,
         back: Option<Duration>,
     ) -> Result<(Option<Duration>, bool), Broken> {
-        world.ended(member, ending, back)
-    }
-
-    fn listens(_process: &Process<Self>, _notice: &LeaseNotice) -> bool {
-        true
+        match ending {
+            Ending::InOrder => Ok((back, true)),
+            Ending::Late => {
+                world.count(Mishap::EndedLate);
+                Ok((back, false))
+            }
+            Ending::NameTaken => {
+                world.name_taken(member)?;
+                // What does not stop in time is not waited for. Whatever
+                // started it tries again, and has to know nothing.
+                let stopped = world.processes[member].running.is_empty();
+                Ok((Some(world.profile.settings.lease_ttl / 2), stopped))
+            }
+            Ending::Unfit(why) => {
+                unreachable!("this store is never unfit, and told so: {why}")
+            }
+        }
     }
 
     fn is_unfit(world: &mut LeaseWorld, request: &Request<Self>) -> bool {
         let host = &mut world.processes[request.member].host;
-        let is_unfit = network::needs_script(&request.operation) && host.lacks_scripts;
+        let is_unfit = operation::needs_script(&request.operation) && host.lacks_scripts;
         host.lacks_scripts &= !is_unfit;
         is_unfit
     }
@@ -217,11 +172,42 @@ impl Coordination for LeaseMode {
     }
 
     fn first_stage(world: &LeaseWorld) -> Course {
-        world.first_stage()
+        let (stage, until) = match world.profile.faults.is_empty() {
+            true => (Stage::Start, world.now + world.profile.started_within()),
+            false => (Stage::Faults, world.profile.faults_until),
+        };
+        Course { stage, until }
     }
 
     fn next_stage(world: &mut LeaseWorld, ended: Stage) -> Result<Option<Course>, Broken> {
-        world.stage_after(ended)
+        let next = match ended {
+            Stage::Start => {
+                world.survey_start()?;
+                Some((Stage::Faults, world.profile.faults_until.max(world.now)))
+            }
+            Stage::Faults => {
+                world.heal()?;
+                let latest = world.now + world.profile.healing();
+                // Nothing from before can come any more then.
+                let until = world.now + world.profile.aftermath();
+                Some((Stage::Healing(latest), until))
+            }
+            Stage::Healing(latest) if world.now < latest && !world.is_settled() => {
+                let next = world.now + world.profile.reconcile_at_most();
+                Some((ended, next.min(latest)))
+            }
+            Stage::Healing(_) => {
+                world.survey()?;
+                world.enter(Phase::Quiet)?;
+                Some((Stage::Quiet, world.now + world.profile.quiet()))
+            }
+            Stage::Quiet => {
+                world.survey()?;
+                world.begin_probe()?.map(|until| (Stage::Probe, until))
+            }
+            Stage::Probe | Stage::Limp => None,
+        };
+        Ok(next.map(|(stage, until)| Course { stage, until }))
     }
 
     fn stop_to_return(_profile: &LeaseProfile) -> Event {

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use divvy_core::leader::SessionId;
-use divvy_core::lease::{Operation, Reply};
+use divvy_core::lease::{Member, Operation, Reply};
 use divvy_core::store::{Acquired, Claim, Nonce, SessionStart, Tenure};
 
-use super::trace::{describe_operation, describe_reply};
+use super::machine::{describe_operation, describe_reply};
 use super::{LeaseMode, LeaseWorld};
 use crate::coverage::Mishap;
 use crate::fact::{Fact, LeaseWish};
 use crate::invariants::Broken;
+use crate::world::Machine;
 
 type Request = crate::world::Request<LeaseMode>;
 
@@ -49,7 +50,7 @@ impl LeaseWorld {
     pub(super) fn apply(&mut self, request: &Request, most: usize) -> Result<Reply, Broken> {
         let worker = &self.processes[request.member].host.worker;
         let (reply, notices) = self.store.apply(self.now, worker, &request.operation, most);
-        if is_write(&request.operation) {
+        if Member::is_write(&request.operation) {
             self.note(|| {
                 let (what, outcome) = (describe_operation(&request.operation), &reply);
                 let outcome = describe_reply(outcome);
@@ -144,16 +145,26 @@ impl LeaseWorld {
             until: self.store.after(self.now, ttl),
         })
     }
-}
 
-pub(super) const fn is_write(operation: &Operation) -> bool {
-    !matches!(
-        operation,
-        Operation::Members | Operation::Groups | Operation::Holders(_) | Operation::Cooling(_)
-    )
+    /// A process says that another has its name: has it?
+    pub(super) fn name_taken(&mut self, member: usize) -> Result<(), Broken> {
+        self.count(Mishap::NameTaken);
+        let process = &self.processes[member];
+        let own = (member, process.generation);
+        let booted = process.host.booted;
+        let others = self
+            .own
+            .named
+            .get(&process.host.worker)
+            .into_iter()
+            .flatten();
+        let mut others = others.filter(|(who, at)| **who != own && **at >= booted);
+        let rightly = others.next().is_some() || self.now < self.own.names_linger;
+        self.tell(&Fact::NameTaken { member, rightly })
+    }
 }
 
 /// Whether it takes more than one plain command.
-pub(super) const fn needs_script(operation: &Operation) -> bool {
-    is_write(operation) && !matches!(operation, Operation::MarkMoved { .. })
+pub(super) fn needs_script(operation: &Operation) -> bool {
+    Member::is_write(operation) && !matches!(operation, Operation::MarkMoved { .. })
 }

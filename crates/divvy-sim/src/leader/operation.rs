@@ -70,7 +70,7 @@ impl World {
                 revision,
             })?,
             Record::Root(root) => {
-                self.note(|| super::trace::describe_root(root));
+                self.note(|| super::machine::describe_root(root));
                 self.count_moves(root);
                 self.tell(&Fact::RootWritten { by, root, revision })?;
             }
