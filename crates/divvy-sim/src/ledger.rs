@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use divvy_core::Moment;
 use divvy_core::leader::{Committed, LeaderRecord, RootHead, WorkerRecord};
 use divvy_core::store::{Key, KeyValueTable, Prefix, Revision, decode_part};
 
+use crate::fact::Fact;
 use crate::time::TrueTime;
 
 /// A record with the write that brought it.
@@ -39,6 +41,45 @@ pub(crate) enum Record {
     /// A chunk, or what operators wish: opaque here.
     Other,
     Garbled(String),
+}
+
+/// Who wrote a record, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Write {
+    pub(crate) by: usize,
+    /// The process that sent it is gone.
+    pub(crate) orphaned: bool,
+    /// Which process of that place it was.
+    pub(crate) life: u32,
+    /// When it was sent, on the clock of its sender.
+    pub(crate) sent: Moment,
+    pub(crate) revision: Revision,
+}
+
+impl Record {
+    /// What is told of it when it has been written under this key.
+    pub(crate) fn fact<'a>(&'a self, key: &'a Key, write: &Write) -> Option<Fact<'a>> {
+        let (by, revision) = (write.by, write.revision);
+        match self {
+            Self::Worker(id, record) => Some(Fact::WorkerWritten {
+                by,
+                orphaned: write.orphaned,
+                life: write.life,
+                id,
+                record,
+                revision,
+                sent: write.sent,
+            }),
+            Self::Leader(record) => Some(Fact::LeaderWritten {
+                by,
+                record,
+                revision,
+            }),
+            Self::Root(root) => Some(Fact::RootWritten { by, root, revision }),
+            Self::Garbled(why) => Some(Fact::Garbled { key, why }),
+            Self::Other => None,
+        }
+    }
 }
 
 impl Ledger {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use divvy_core::leader::{Operation, Reply};
 use divvy_core::store::{Change, Expected, Key, Outcome, Prefix, Revision};
 
+use super::machine::describe_root;
 use super::{LeaderMode, World};
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
-use crate::ledger::{Record, chunks_of};
+use crate::ledger::{Record, Write, chunks_of};
 
 type Request = crate::world::Request<LeaderMode>;
 
@@ -54,28 +55,19 @@ impl World {
         let bytes = value.len();
         self.tell(&Fact::Stored { key, bytes })?;
         let record = self.ledger.read(key, value, chunks_of(&self.store.table));
-        match &record {
-            Record::Worker(id, record) => self.tell(&Fact::WorkerWritten {
-                by,
-                orphaned: !self.is_current(request),
-                life: request.generation,
-                id,
-                record,
-                revision,
-                sent: request.sent,
-            })?,
-            Record::Leader(record) => self.tell(&Fact::LeaderWritten {
-                by,
-                record,
-                revision,
-            })?,
-            Record::Root(root) => {
-                self.note(|| super::machine::describe_root(root));
-                self.count_moves(root);
-                self.tell(&Fact::RootWritten { by, root, revision })?;
-            }
-            Record::Garbled(why) => self.tell(&Fact::Garbled { key, why })?,
-            Record::Other => {}
+        if let Record::Root(root) = &record {
+            self.note(|| describe_root(root));
+            self.count_moves(root);
+        }
+        let write = Write {
+            by,
+            orphaned: !self.is_current(request),
+            life: request.generation,
+            sent: request.sent,
+            revision,
+        };
+        if let Some(fact) = record.fact(key, &write) {
+            self.tell(&fact)?;
         }
         self.ledger.enter(record, revision, self.now);
         Ok(())

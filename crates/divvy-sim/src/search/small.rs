@@ -15,7 +15,7 @@ use super::Search;
 use crate::clock::{MemberClock, RATE_ERROR_MAX_PPM};
 use crate::fact::{Fact, Seen};
 use crate::invariants::{Bounds, Broken, Invariants};
-use crate::ledger::{Ledger, Record, chunks_of};
+use crate::ledger::{Ledger, Record, Write, chunks_of};
 use crate::time::TrueTime;
 use crate::world::OPERATIONS_MAX;
 
@@ -272,32 +272,20 @@ impl Small {
         let record = self
             .ledger
             .read(&entry.key, &entry.value, chunks_of(&self.table));
-        match &record {
-            Record::Worker(id, record) => self.tell(&Fact::WorkerWritten {
-                by,
-                orphaned: self.places[by].machine.is_none(),
-                // Nobody comes back here.
-                life: 0,
-                id,
-                record,
-                revision,
-                sent: way.sent,
-            })?,
-            Record::Leader(record) => self.tell(&Fact::LeaderWritten {
-                by,
-                record,
-                revision,
-            })?,
-            Record::Root(root) => {
-                let held = |holding: &&Holding| matches!(holding, Holding::Held { .. });
-                self.grants += root.root.holdings.iter().filter(held).count();
-                self.tell(&Fact::RootWritten { by, root, revision })?;
-            }
-            Record::Garbled(why) => self.tell(&Fact::Garbled {
-                key: &entry.key,
-                why,
-            })?,
-            Record::Other => {}
+        if let Record::Root(root) = &record {
+            let held = |holding: &&Holding| matches!(holding, Holding::Held { .. });
+            self.grants += root.root.holdings.iter().filter(held).count();
+        }
+        let write = Write {
+            by,
+            orphaned: self.places[by].machine.is_none(),
+            // Nobody comes back here.
+            life: 0,
+            sent: way.sent,
+            revision,
+        };
+        if let Some(fact) = record.fact(&entry.key, &write) {
+            self.tell(&fact)?;
         }
         self.ledger.enter(record, revision, self.now);
         Ok(())
