@@ -11,7 +11,6 @@ use super::process::Lameness;
 use crate::fact::{Fact, Phase, Survey};
 use crate::invariants::Broken;
 use crate::time::TrueTime;
-use crate::world::Arrival;
 
 impl World {
     /// No fault happens any more, and those that last are over.
@@ -25,8 +24,7 @@ impl World {
             process.is_alive() && !process.stopping
         });
         if let Some(member) = alive {
-            let arrival = Arrival::Event(Event::RefreshRequested);
-            self.arrive(member, arrival)?;
+            self.refresh(member)?;
         }
         Ok(())
     }

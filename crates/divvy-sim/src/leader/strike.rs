@@ -37,11 +37,8 @@ impl World {
             FaultKind::MassRestart(part) => self.crash_many(part, fault.lasts)?,
             FaultKind::Leave(number) => {
                 self.count(Mishap::Leave);
-                self.ask_to_stop(
-                    place(self, number),
-                    Event::Stop(Shutdown::Leave),
-                    fault.lasts,
-                );
+                let stop = Event::Stop(Shutdown::Leave);
+                self.ask_to_stop(place(self, number), stop, fault.lasts);
             }
             FaultKind::Return(number) => {
                 self.count(Mishap::Return);
@@ -51,18 +48,9 @@ impl World {
             FaultKind::Join => {
                 self.add_member();
             }
-            FaultKind::RollingRestart => {
-                self.count(Mishap::RollingRestart);
-                self.roll(0);
-            }
-            FaultKind::Stall => {
-                self.count(Mishap::StoreStall);
-                self.reach.stall(self.now + fault.lasts);
-            }
-            FaultKind::Refuse => {
-                self.count(Mishap::StoreUnavailable);
-                self.reach.refuse(self.now + fault.lasts);
-            }
+            FaultKind::RollingRestart => self.roll_all(),
+            FaultKind::Stall => self.stall(fault.lasts),
+            FaultKind::Refuse => self.refuse(fault.lasts),
             FaultKind::Amnesia { back, announced } => self.forget(index, back, announced)?,
             FaultKind::Partitions(by) => {
                 self.count(Mishap::PartitionsChanged);
@@ -70,8 +58,7 @@ impl World {
             }
             FaultKind::Refresh(number) => {
                 self.count(Mishap::Refresh);
-                let arrival = Arrival::Event(Event::RefreshRequested);
-                self.arrive(place(self, number), arrival)?;
+                self.refresh(place(self, number))?;
             }
             FaultKind::Scribble(what) => self.scribble(what),
             FaultKind::Weather(_)

@@ -21,10 +21,10 @@ const WORDS: [&str; 4] = [
 ];
 
 impl LeaseWorld {
-    /// The store has begun another life: all connections are gone. What it
-    /// grants, it grants after a quarantine.
-    pub(super) fn restarted(&mut self) -> Result<(), Broken> {
-        let down = self.reach.down_until.since(self.now);
+    /// The store has begun another life after a while: all connections are
+    /// gone. What it grants, it grants after a quarantine.
+    pub(super) fn restarted(&mut self, down: Duration) -> Result<(), Broken> {
+        self.reach.restart(self.now + down);
         for member in 0..self.processes.len() {
             self.disconnect(member);
             let interval = self.profile.settings.heartbeat_interval;

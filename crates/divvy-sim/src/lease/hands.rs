@@ -198,9 +198,8 @@ impl Hands for LeaseWorld {
         if !announced {
             return self.empty(self.profile.settings.heartbeat_interval);
         }
-        self.reach.restart(self.now);
         self.store.restart_behind(usize::MAX, self.now);
-        self.restarted()
+        self.restarted(Duration::ZERO)
     }
 
     fn held_back(&self, place: usize, partition: usize) -> Option<&'static str> {

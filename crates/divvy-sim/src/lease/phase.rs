@@ -9,7 +9,7 @@ use super::{LeaseMode, LeaseWorld};
 use crate::fact::{Fact, Phase, Survey};
 use crate::invariants::Broken;
 use crate::time::TrueTime;
-use crate::world::{Arrival, Process};
+use crate::world::Process;
 
 impl LeaseWorld {
     /// No fault happens any more, and those that last are over.
@@ -188,10 +188,5 @@ impl LeaseWorld {
         })?;
         self.end(victim, false)?;
         Ok(Some(by + self.profile.settings.heartbeat_interval))
-    }
-
-    /// Tells a member to look at everything.
-    pub fn refresh(&mut self, place: usize) -> Result<(), Broken> {
-        self.arrive(place, Arrival::Event(Event::RefreshRequested))
     }
 }

@@ -23,51 +23,28 @@ impl LeaseWorld {
         let place = |world: &Self, number: usize| number % world.processes.len();
         let group = |world: &Self, number: usize| number % world.own.groups.count();
         match fault.kind {
-            LeaseFaultKind::Crash(number) => self.crash(place(self, number), lasts),
-            LeaseFaultKind::MassRestart(part) => self.crash_many(part, lasts),
-            LeaseFaultKind::Pause(number) => {
-                self.stand_still(place(self, number), lasts, false);
-                Ok(())
-            }
-            LeaseFaultKind::Suspend(number) => {
-                self.stand_still(place(self, number), lasts, true);
-                Ok(())
-            }
+            LeaseFaultKind::Crash(number) => self.crash(place(self, number), lasts)?,
+            LeaseFaultKind::MassRestart(part) => self.crash_many(part, lasts)?,
+            LeaseFaultKind::Pause(number) => self.stand_still(place(self, number), lasts, false),
+            LeaseFaultKind::Suspend(number) => self.stand_still(place(self, number), lasts, true),
             LeaseFaultKind::Leave(number) => {
                 self.count(Mishap::Leave);
                 self.ask_to_stop(place(self, number), Event::Stop, lasts);
-                Ok(())
             }
             LeaseFaultKind::Return(number) => {
                 self.count(Mishap::Return);
                 self.ask_to_stop(place(self, number), Event::Stop, lasts);
-                Ok(())
             }
             LeaseFaultKind::Join => {
                 self.add_member();
-                Ok(())
             }
-            LeaseFaultKind::RollingRestart => {
-                self.count(Mishap::RollingRestart);
-                self.roll(0);
-                Ok(())
-            }
-            LeaseFaultKind::Namesake(number) => {
-                self.namesake(place(self, number));
-                Ok(())
-            }
-            LeaseFaultKind::Resize(number, by) => {
-                self.resize(group(self, number), by);
-                Ok(())
-            }
-            LeaseFaultKind::Limit(number, most) => {
-                self.limit(group(self, number), most);
-                Ok(())
-            }
+            LeaseFaultKind::RollingRestart => self.roll_all(),
+            LeaseFaultKind::Namesake(number) => self.namesake(place(self, number)),
+            LeaseFaultKind::Resize(number, by) => self.resize(group(self, number), by),
+            LeaseFaultKind::Limit(number, most) => self.limit(group(self, number), most),
             LeaseFaultKind::Refresh(number) => {
                 self.count(Mishap::Refresh);
-                let arrival = Arrival::Event(Event::RefreshRequested);
-                self.arrive(place(self, number), arrival)
+                self.refresh(place(self, number))?;
             }
             LeaseFaultKind::Weather(_)
             | LeaseFaultKind::Hooks(_)
@@ -80,9 +57,10 @@ impl LeaseWorld {
             | LeaseFaultKind::Cordon(_)
             | LeaseFaultKind::Drain(_)
             | LeaseFaultKind::Pin(..)
-            | LeaseFaultKind::GarbleWishes => self.last(index, lasts),
-            kind => self.strike_store(index, kind, lasts),
+            | LeaseFaultKind::GarbleWishes => self.last(index, lasts)?,
+            kind => self.strike_store(index, kind, lasts)?,
         }
+        Ok(())
     }
 
     /// A fault of the store, or of a stranger there.
@@ -93,50 +71,34 @@ impl LeaseWorld {
         lasts: Duration,
     ) -> Result<(), Broken> {
         match kind {
-            LeaseFaultKind::Stall => {
-                self.count(Mishap::StoreStall);
-                self.reach.stall(self.now + lasts);
-                Ok(())
-            }
-            LeaseFaultKind::Refuse => {
-                self.count(Mishap::StoreUnavailable);
-                self.reach.refuse(self.now + lasts);
-                Ok(())
-            }
+            LeaseFaultKind::Stall => self.stall(lasts),
+            LeaseFaultKind::Refuse => self.refuse(lasts),
             LeaseFaultKind::Restart => {
                 self.count(Mishap::StoreRestarted);
-                self.reach.restart(self.now + lasts);
                 self.store.restart(self.now + lasts);
-                self.restarted()
+                self.restarted(lasts)?;
             }
             LeaseFaultKind::RestartBehind(_) => {
                 self.count(Mishap::RestartForgot);
-                self.reach.restart(self.now + lasts);
                 self.store.restart_behind(index, self.now + lasts);
-                self.restarted()
+                self.restarted(lasts)?;
             }
-            LeaseFaultKind::Empty => self.empty(lasts),
-            LeaseFaultKind::ClockStep(ms) => self.step_clock(ms),
+            LeaseFaultKind::Empty => self.empty(lasts)?,
+            LeaseFaultKind::ClockStep(ms) => self.step_clock(ms)?,
             LeaseFaultKind::ScriptFlush => {
                 self.count(Mishap::ScriptFlush);
                 for process in &mut self.processes {
                     process.host.lacks_scripts = true;
                 }
-                Ok(())
             }
-            LeaseFaultKind::Evict(count) => self.evict(count),
-            LeaseFaultKind::ForeignTake(which) => {
-                self.foreign_take(which);
-                Ok(())
-            }
-            LeaseFaultKind::ForeignDelete(which) => self.foreign_delete(which),
-            LeaseFaultKind::ForeignOverwrite(which) => self.foreign_overwrite(which),
-            LeaseFaultKind::ForeignMember(which) => {
-                self.foreign_member(which);
-                Ok(())
-            }
+            LeaseFaultKind::Evict(count) => self.evict(count)?,
+            LeaseFaultKind::ForeignTake(which) => self.foreign_take(which),
+            LeaseFaultKind::ForeignDelete(which) => self.foreign_delete(which)?,
+            LeaseFaultKind::ForeignOverwrite(which) => self.foreign_overwrite(which)?,
+            LeaseFaultKind::ForeignMember(which) => self.foreign_member(which),
             other => unreachable!("{other:?} is no fault of a store"),
         }
+        Ok(())
     }
 
     /// Everything is as the faults that last have it.

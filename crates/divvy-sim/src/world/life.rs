@@ -4,8 +4,7 @@
 use divvy_core::store::Token;
 
 use super::WorldOf;
-use super::coordination::{Coordination, Machine, Occasion};
-use super::process::Arrival;
+use super::coordination::Coordination;
 use crate::fault::{HookWeather, Isolation};
 use crate::hands::{Chronicle, Done, StoreState, StoreView, Trace};
 use crate::invariants::Broken;
@@ -184,8 +183,7 @@ impl<C: Coordination> Life for WorldOf<C> {
 
     fn refresh_all(&mut self) -> Result<(), Broken> {
         for place in 0..self.processes.len() {
-            let refresh = C::Machine::event(Occasion::Refresh);
-            self.arrive(place, Arrival::Event(refresh))?;
+            self.refresh(place)?;
         }
         Ok(())
     }

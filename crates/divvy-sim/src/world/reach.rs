@@ -31,16 +31,6 @@ impl Reach {
         self.down_until = up;
     }
 
-    /// It does nothing until `until`, or for as long as it would anyway.
-    pub(crate) fn stall(&mut self, until: TrueTime) {
-        self.stalled_until = self.stalled_until.max(until);
-    }
-
-    /// It refuses everything until `until`, or for as long as it would anyway.
-    pub(crate) fn refuse(&mut self, until: TrueTime) {
-        self.refuses_until = self.refuses_until.max(until);
-    }
-
     /// It answers from now on, or does not.
     pub(crate) fn set(&mut self, state: StoreState) {
         self.refuses_until = match state {

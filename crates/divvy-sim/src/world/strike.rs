@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::coordination::{Coordination, EventOf, Machine};
+use super::coordination::{Coordination, EventOf, Machine, Occasion};
 use super::process::{Arrival, Stillness};
 use super::{Happening, WorldOf};
 use crate::coverage::Mishap;
@@ -110,6 +110,24 @@ impl<C: Coordination> WorldOf<C> {
         self.after(Duration::ZERO, happening);
     }
 
+    /// Tells a member to look at everything.
+    pub fn refresh(&mut self, member: usize) -> Result<(), Broken> {
+        let refresh = C::Machine::event(Occasion::Refresh);
+        self.arrive(member, Arrival::Event(refresh))
+    }
+
+    /// The store does nothing for a while.
+    pub(crate) fn stall(&mut self, lasts: Duration) {
+        self.count(Mishap::StoreStall);
+        self.reach.stalled_until = self.reach.stalled_until.max(self.now + lasts);
+    }
+
+    /// The store refuses whatever it is asked for a while.
+    pub(crate) fn refuse(&mut self, lasts: Duration) {
+        self.count(Mishap::StoreUnavailable);
+        self.reach.refuses_until = self.reach.refuses_until.max(self.now + lasts);
+    }
+
     /// A member joins at a new place.
     pub fn add_member(&mut self) -> usize {
         self.count(Mishap::Join);
@@ -118,8 +136,14 @@ impl<C: Coordination> WorldOf<C> {
         member
     }
 
+    /// All members are restarted, one after another.
+    pub(crate) fn roll_all(&mut self) {
+        self.count(Mishap::RollingRestart);
+        self.roll(0);
+    }
+
     /// The next member of a rolling restart leaves to come back.
-    pub(crate) fn roll(&mut self, member: usize) {
+    pub(super) fn roll(&mut self, member: usize) {
         if member >= self.processes.len() || self.phase != Phase::Faults {
             return;
         }
