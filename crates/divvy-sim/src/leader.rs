@@ -16,6 +16,7 @@ mod strike;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use divvy_core::leader::StoreOutage;
 use divvy_core::{Strategy, StrategySettings};
@@ -26,7 +27,7 @@ use crate::fault::FaultKind;
 use crate::invariants::{Bounds, Invariants};
 use crate::ledger::Ledger;
 use crate::profile::Profile;
-use crate::world::{Beginning, OPERATIONS_MAX, Stroke, WorldOf};
+use crate::world::{Beginning, OPERATIONS_MAX, WorldOf};
 use elect::Agent;
 use process::Lameness;
 use source::Source;
@@ -54,12 +55,15 @@ impl World {
             .faults
             .iter()
             .any(|fault| matches!(fault.kind, FaultKind::Weather(weather) if weather.stale > 0.0));
+        let faults = profile.faults.iter();
+        let faults = faults.map(|fault| (fault.at, back(&fault.kind)));
         let beginning = Beginning {
             dice: Dice::new(!profile.seed),
             store: Store::new(stale),
             invariants: Invariants::new(&bounds(&profile)),
             partitions_max: profile.partitions_max(),
-            strokes: strokes(&profile),
+            faults: faults.collect(),
+            without: profile.without.clone(),
             own: LeaderMode {
                 strategy: strategy.into(),
                 source: Source::new(&profile),
@@ -87,18 +91,12 @@ impl World {
     }
 }
 
-fn strokes(profile: &Profile) -> Vec<Stroke> {
-    let faults = profile.faults.iter().enumerate();
-    let faults = faults.filter(|(index, _)| !profile.without.contains(index));
-    let strokes = faults.map(|(index, fault)| Stroke {
-        fault: index,
-        at: fault.at,
-        back: match fault.kind {
-            FaultKind::Amnesia { back, .. } => back,
-            _ => None,
-        },
-    });
-    strokes.collect()
+/// How far back a fault lets the store go.
+const fn back(kind: &FaultKind) -> Option<Duration> {
+    match kind {
+        FaultKind::Amnesia { back, .. } => *back,
+        _ => None,
+    }
 }
 
 fn bounds(profile: &Profile) -> Bounds {

@@ -29,7 +29,7 @@ use crate::clock::{MemberClock, RATE_ERROR_MAX_PPM};
 use crate::dice::Dice;
 use crate::invariants::{Bounds, LeaseInvariants};
 use crate::time::TrueTime;
-use crate::world::{Beginning, OPERATIONS_MAX, Stroke, WorldOf};
+use crate::world::{Beginning, OPERATIONS_MAX, WorldOf};
 pub use fault::{LeaseFault, LeaseFaultKind};
 use groups::Groups;
 pub use profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan};
@@ -76,12 +76,15 @@ impl LeaseWorld {
         let groups = Groups::new(&profile);
         let mut store = Store::new(clock, profile.fresh);
         groups.write(&mut store.table);
+        let faults = profile.faults.iter();
+        let faults = faults.map(|fault| (fault.at, back(&fault.kind)));
         let beginning = Beginning {
             dice,
             store,
             invariants: LeaseInvariants::new(&bounds(&profile, &groups)),
             partitions_max: groups.partitions_max(),
-            strokes: strokes(&profile),
+            faults: faults.collect(),
+            without: profile.without.clone(),
             own: LeaseMode {
                 groups,
                 hashes: Arc::default(),
@@ -131,18 +134,12 @@ impl LeaseWorld {
     }
 }
 
-fn strokes(profile: &LeaseProfile) -> Vec<Stroke> {
-    let faults = profile.faults.iter().enumerate();
-    let faults = faults.filter(|(index, _)| !profile.without.contains(index));
-    let strokes = faults.map(|(index, fault)| Stroke {
-        fault: index,
-        at: fault.at,
-        back: match fault.kind {
-            LeaseFaultKind::RestartBehind(back) => back,
-            _ => None,
-        },
-    });
-    strokes.collect()
+/// How far back a fault lets the store go.
+const fn back(kind: &LeaseFaultKind) -> Option<Duration> {
+    match kind {
+        LeaseFaultKind::RestartBehind(back) => *back,
+        _ => None,
+    }
 }
 
 fn bounds(profile: &LeaseProfile, groups: &Groups) -> Bounds {

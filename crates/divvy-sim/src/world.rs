@@ -13,6 +13,7 @@ mod boot;
 mod coordination;
 mod course;
 mod life;
+mod machine;
 mod network;
 mod phase;
 mod process;
@@ -20,6 +21,7 @@ mod reach;
 mod strike;
 mod work;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use divvy_core::store::Token;
@@ -29,15 +31,16 @@ use crate::coverage::{Coverage, Mishap};
 use crate::dice::Dice;
 use crate::fact::{Fact, Phase, Seen};
 use crate::fault::{HookWeather, Weather};
-use crate::hands::{Chronicle, Trace};
+use crate::hands::{Chronicle, Deed, Trace};
 use crate::invariants::Broken;
 use crate::ledger::Ledger;
 use crate::queue::Queue;
 use crate::resource::Resource;
 use crate::time::TrueTime;
-pub(crate) use coordination::{Coordination, Frame, Machine, Occasion};
+pub(crate) use coordination::{Coordination, Frame};
 pub(crate) use course::{Course, Stage};
 pub use life::Life;
+pub(crate) use machine::{Machine, Occasion};
 pub(crate) use network::Request;
 pub(crate) use process::{Arrival, Over, Process};
 pub(crate) use reach::Reach;
@@ -71,15 +74,6 @@ pub(crate) enum Happening<C: Coordination> {
     Roll(usize),
     /// Something that only worlds of one mode do.
     Errand(fn(&mut WorldOf<C>)),
-}
-
-/// When a fault begins, by its number, and how long before that the store is
-/// remembered for it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Stroke {
-    pub(crate) fault: usize,
-    pub(crate) at: TrueTime,
-    pub(crate) back: Option<Duration>,
 }
 
 /// What can be counted of a world.
@@ -165,7 +159,11 @@ pub(crate) struct Beginning<C: Coordination> {
     pub(crate) store: C::Store,
     pub(crate) invariants: C::Invariants,
     pub(crate) partitions_max: usize,
-    pub(crate) strokes: Vec<Stroke>,
+    /// When each fault begins, and how long before that the store is remembered
+    /// for it.
+    pub(crate) faults: Vec<(TrueTime, Option<Duration>)>,
+    /// Faults that are left out.
+    pub(crate) without: BTreeSet<usize>,
     pub(crate) own: C,
 }
 
@@ -195,18 +193,21 @@ impl<C: Coordination> WorldOf<C> {
             observations: Vec::new(),
             own: beginning.own,
         };
-        world.begin(beginning.strokes);
+        world.begin(&beginning.faults, &beginning.without);
         world
     }
 
-    fn begin(&mut self, strokes: Vec<Stroke>) {
+    fn begin(&mut self, faults: &[(TrueTime, Option<Duration>)], without: &BTreeSet<usize>) {
         let frame = self.frame();
         for _ in 0..frame.members {
             let member = self.add_place();
             let at = self.now + self.dice.span(Duration::ZERO, frame.booted_within);
             self.queue.push(at, Happening::Boot(member));
         }
-        for Stroke { fault, at, back } in strokes {
+        for (fault, &(at, back)) in faults.iter().enumerate() {
+            if without.contains(&fault) {
+                continue;
+            }
             self.queue.push(at, Happening::Strike(fault));
             if let Some(back) = back {
                 let nanos = at.nanos().saturating_sub(back.as_nanos() as u64);
@@ -300,6 +301,13 @@ impl<C: Coordination> WorldOf<C> {
     pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
             trace.push(self.now, line());
+        }
+    }
+
+    /// Lets hands know of a deed, if there are any.
+    pub(crate) fn note_deed(&mut self, deed: Deed) {
+        if let Some(chronicle) = &mut self.chronicle {
+            chronicle.note(self.now, deed);
         }
     }
 

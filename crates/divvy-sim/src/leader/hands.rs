@@ -31,9 +31,7 @@ impl World {
             },
             _ => return,
         };
-        if let Some(chronicle) = &mut self.chronicle {
-            chronicle.note(self.now, deed);
-        }
+        self.note_deed(deed);
     }
 
     fn state_of(&self, place: usize) -> PlaceState {

@@ -28,9 +28,7 @@ impl LeaseWorld {
             }
             _ => return,
         };
-        if let Some(chronicle) = &mut self.chronicle {
-            chronicle.note(self.now, Deed::Problem { place, text });
-        }
+        self.note_deed(Deed::Problem { place, text });
     }
 
     /// Lets hands know why a partition stops.

@@ -2,7 +2,8 @@
 
 use divvy_core::leader::{HookEnd, HookId, OperationId};
 
-use super::coordination::{Coordination, EventOf, Machine, Occasion};
+use super::coordination::{Coordination, EventOf};
+use super::machine::{Machine, Occasion};
 use super::network::failure;
 use super::process::Arrival;
 use super::{Happening, WorldOf};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use divvy_core::lease::Ending;
 
-use super::coordination::{Coordination, Occasion};
+use super::coordination::Coordination;
+use super::machine::Occasion;
 use super::process::Over;
 use super::{Happening, WorldOf};
 use crate::coverage::Mishap;

@@ -6,7 +6,8 @@ use divvy_core::Moment;
 use divvy_core::leader::OperationId;
 use divvy_core::store::StoreErrorKind;
 
-use super::coordination::{Coordination, Machine, NewsOf, OperationOf, ReplyOf};
+use super::coordination::{Coordination, NewsOf, OperationOf, ReplyOf};
+use super::machine::Machine;
 use super::process::{Arrival, Flight};
 use super::{Happening, WorldOf};
 use crate::coverage::Mishap;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::coordination::{Coordination, EventOf, Machine, Occasion};
+use super::coordination::{Coordination, EventOf};
+use super::machine::{Machine, Occasion};
 use super::process::{Arrival, Stillness};
 use super::{Happening, WorldOf};
 use crate::coverage::Mishap;
