@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::dice::Dice;
+use crate::mode::Mode;
 use crate::time::TrueTime;
 
 /// One fault of a world.
@@ -140,16 +141,32 @@ pub struct Weather {
     pub watch_late: f64,
 }
 
-/// Lets some of these rates be above 0.
-pub(crate) fn draw_rates<const COUNT: usize>(dice: &mut Dice, rates: [&mut f64; COUNT]) {
-    for rate in rates {
-        if dice.chance(0.4) {
-            *rate = dice.pick(&[0.01, 0.03, 0.1, 0.3]);
-        }
-    }
-}
-
 impl Weather {
+    /// Rates of which some are above 0. Operations that arrive twice, conflicts
+    /// with nobody and reads of the past are of leader mode alone.
+    pub(crate) fn drawn(dice: &mut Dice, mode: Mode) -> Self {
+        let mut weather = Self::default();
+        let leads = mode == Mode::Leader;
+        let rates = [
+            (true, &mut weather.dropped),
+            (true, &mut weather.reply_lost),
+            (true, &mut weather.delayed),
+            (leads, &mut weather.duplicated),
+            (true, &mut weather.late),
+            (leads, &mut weather.spurious),
+            (leads, &mut weather.stale),
+            (true, &mut weather.watch_lost),
+            (true, &mut weather.watch_repeated),
+            (true, &mut weather.watch_late),
+        ];
+        for (happens, rate) in rates {
+            if happens && dice.chance(0.4) {
+                *rate = dice.pick(&[0.01, 0.03, 0.1, 0.3]);
+            }
+        }
+        weather
+    }
+
     /// Both at once: the worse rate of each.
     #[must_use]
     pub fn and(self, other: Self) -> Self {

@@ -8,7 +8,8 @@ use divvy_core::lease::LeaseSettings;
 use super::fault::{LeaseFault, LeaseFaultKind};
 use super::profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan};
 use crate::dice::Dice;
-use crate::fault::{HookWeather, Isolation, Weather, draw_rates};
+use crate::fault::{HookWeather, Isolation, Weather};
+use crate::mode::Mode;
 use crate::time::TrueTime;
 
 /// Names of groups: the shared layout allows for odd ones.
@@ -266,7 +267,10 @@ fn of_the_rest(
 ) -> (LeaseFaultKind, Duration) {
     let long = dice.span(lease, until);
     match dice.below(20) {
-        0..6 => (LeaseFaultKind::Weather(weather(dice)), long),
+        0..6 => (
+            LeaseFaultKind::Weather(Weather::drawn(dice, Mode::Lease)),
+            long,
+        ),
         6..10 => (LeaseFaultKind::Hooks(HookWeather::drawn(dice)), long),
         10 => (LeaseFaultKind::Gap(number), long),
         11 => (LeaseFaultKind::Garble(number), short),
@@ -286,19 +290,4 @@ fn of_the_rest(
             (LeaseFaultKind::Weight(number, weight), short)
         }
     }
-}
-
-fn weather(dice: &mut Dice) -> Weather {
-    let mut weather = Weather::default();
-    let rates = [
-        &mut weather.dropped,
-        &mut weather.reply_lost,
-        &mut weather.delayed,
-        &mut weather.late,
-        &mut weather.watch_lost,
-        &mut weather.watch_repeated,
-        &mut weather.watch_late,
-    ];
-    draw_rates(dice, rates);
-    weather
 }

@@ -7,7 +7,8 @@ use divvy_core::leader::Overdue;
 
 use super::{Election, Preset, Profile};
 use crate::dice::Dice;
-use crate::fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather, draw_rates};
+use crate::fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather};
+use crate::mode::Mode;
 use crate::time::TrueTime;
 
 pub(super) fn profile(seed: u64) -> Profile {
@@ -147,7 +148,10 @@ fn fault(dice: &mut Dice, profile: &Profile) -> Fault {
         22..24 => (FaultKind::Stall, dice.span(lease / 20, lease * 2)),
         24 => (FaultKind::Refuse, dice.span(lease / 20, lease * 2)),
         25..27 => (amnesia(dice), Duration::ZERO),
-        27..33 => (FaultKind::Weather(weather(dice)), dice.span(lease, until)),
+        27..33 => (
+            FaultKind::Weather(Weather::drawn(dice, Mode::Leader)),
+            dice.span(lease, until),
+        ),
         33..36 => (
             FaultKind::Hooks(HookWeather::drawn(dice)),
             dice.span(lease, until),
@@ -178,24 +182,6 @@ fn amnesia(dice: &mut Dice) -> FaultKind {
         back,
         announced: dice.chance(0.75),
     }
-}
-
-fn weather(dice: &mut Dice) -> Weather {
-    let mut weather = Weather::default();
-    let rates = [
-        &mut weather.dropped,
-        &mut weather.reply_lost,
-        &mut weather.delayed,
-        &mut weather.duplicated,
-        &mut weather.late,
-        &mut weather.spurious,
-        &mut weather.stale,
-        &mut weather.watch_lost,
-        &mut weather.watch_repeated,
-        &mut weather.watch_late,
-    ];
-    draw_rates(dice, rates);
-    weather
 }
 
 fn source(dice: &mut Dice) -> SourceFault {
