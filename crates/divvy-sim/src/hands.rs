@@ -213,7 +213,7 @@ pub enum Deed {
 /// A world that somebody plays with. Places, and the numbers of partitions, are
 /// those of the world; who asks for one that there is not panics.
 pub trait Hands: Life + fmt::Debug + Send {
-    /// One of them.
+    /// A place, and who is there.
     fn place(&self, place: usize) -> Place;
 
     /// How many partitions there are: their numbers are below it.

@@ -27,7 +27,8 @@ impl<T> Queue<T> {
     pub(crate) fn push(&mut self, at: TrueTime, what: T) {
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = Some(what);
+                // It was taken from there: there is nothing to drop.
+                std::mem::forget(self.slots[slot as usize].replace(what));
                 slot
             }
             None => {

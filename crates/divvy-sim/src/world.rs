@@ -261,27 +261,38 @@ impl<C: Coordination> WorldOf<C> {
 
     pub(crate) fn happen(&mut self, happening: Happening<C>) -> Result<(), Broken> {
         match happening {
-            Happening::Boot(member) => return self.boot(member),
+            Happening::Boot(member) => self.boot(member),
             Happening::Arrive(member, generation, arrival) => {
-                if self.processes[member].generation == generation {
-                    return self.arrive(member, arrival);
+                if self.processes[member].generation != generation {
+                    return Ok(());
                 }
+                self.arrive(member, arrival)
             }
-            Happening::Request(request) => return self.request_arrives(request),
-            Happening::Resume(member) => return self.resume(member),
-            Happening::LateEffect(partition, token) => self.late_effect(partition, token),
-            Happening::Effects => return self.effects(),
-            Happening::Remember(fault) => C::remember(&mut self.store, fault),
-            Happening::Strike(fault) => {
-                if self.phase == Phase::Faults {
-                    return C::strike(self, fault);
-                }
+            Happening::Request(request) => self.request_arrives(request),
+            Happening::Resume(member) => self.resume(member),
+            Happening::LateEffect(partition, token) => {
+                self.late_effect(partition, token);
+                Ok(())
             }
-            Happening::Relent(fault) => return self.relent(fault),
-            Happening::Roll(member) => self.roll(member),
-            Happening::Errand(run) => run(self),
+            Happening::Effects => self.effects(),
+            Happening::Remember(fault) => {
+                C::remember(&mut self.store, fault);
+                Ok(())
+            }
+            Happening::Strike(fault) => match self.phase {
+                Phase::Faults => C::strike(self, fault),
+                _ => Ok(()),
+            },
+            Happening::Relent(fault) => self.relent(fault),
+            Happening::Roll(member) => {
+                self.roll(member);
+                Ok(())
+            }
+            Happening::Errand(run) => {
+                run(self);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Tells all invariants.

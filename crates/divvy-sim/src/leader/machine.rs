@@ -34,6 +34,8 @@ impl Machine for Member {
         Self::next_wake(self)
     }
 
+    // Every caller knows the occasion: nothing is left of it in place.
+    #[inline(always)]
     fn event(occasion: Occasion<Self>) -> Event {
         match occasion {
             Occasion::Start => Event::Start,
