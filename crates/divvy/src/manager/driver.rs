@@ -103,6 +103,8 @@ pub(super) struct Driver {
     life_due: Moment,
     /// Not before then is it asked for because of something unfit.
     unfit_due: Moment,
+    /// Why the store last refused something, and when that is told again.
+    refusal: Option<(String, Moment)>,
     suspends: Suspends,
     state_since: Moment,
     stopped_at: Option<Moment>,
@@ -130,6 +132,7 @@ impl Driver {
             life_asked: None,
             life_due: now,
             unfit_due: now,
+            refusal: None,
             suspends: Suspends::default(),
             state_since: now,
             stopped_at: None,

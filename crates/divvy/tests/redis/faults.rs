@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use divvy::manager::{EventKind, Manager, Settings, Shutdown, StaticSource};
 use divvy::store::redis::RedisKeyValue;
 use divvy::store::{
     Acquired, Expected, KeyValue, Leases, Outcome, Store, StoreErrorKind, StoreSettings, Tenure,
 };
 use divvy_testbed::{Proxy, RedisFlavour, RedisOptions, RedisServer, until, until_some};
+use tokio::sync::mpsc;
 
 use crate::bed::{
     LONG, SOON, claim, impatient, key, key_value, lease, leases, name, plain, redis, settings,
@@ -269,6 +271,49 @@ async fn server_that_becomes_unfit_while_in_use_is_noticed() {
         store.members().await.is_ok()
     })
     .await;
+}
+
+#[tokio::test]
+async fn manager_names_what_makes_its_store_unfit_and_does_not_go_on_about_it() {
+    let server = plain().await;
+    let reach = StoreSettings {
+        ping_interval: Duration::from_millis(100),
+        ..settings()
+    };
+    let (teller, mut told) = mpsc::channel(10_000);
+    let source = StaticSource::shards(["p"], 4).unwrap();
+    let manager = Manager::builder((server.url().parse().unwrap(), reach), source)
+        .settings(Settings::fast())
+        .events(teller)
+        .start()
+        .await
+        .unwrap();
+    until(SOON, "all are owned", async || {
+        manager.current_assignment().partitions.len() == 4
+    })
+    .await;
+    let mut raw = Raw::of(&server);
+    raw.say(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    // Many renewals later.
+    until(SOON, "work has stopped", async || {
+        manager.current_assignment().partitions.is_empty()
+    })
+    .await;
+    let mut errors = Vec::new();
+    while let Ok(event) = told.try_recv() {
+        if let EventKind::Error(error) = event.kind {
+            errors.push(error.to_string());
+        }
+    }
+    // That the connection is given up for it is told besides.
+    let is_refusal = |error: &&String| error.starts_with("redis://");
+    let refusals: Vec<&String> = errors.iter().filter(is_refusal).collect();
+    assert!(
+        matches!(refusals[..], [one] if one.contains("allkeys-lru")) && errors.len() < 6,
+        "{errors:#?}"
+    );
+    raw.say(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    manager.stop(Shutdown::Leave).await.unwrap();
 }
 
 #[tokio::test]

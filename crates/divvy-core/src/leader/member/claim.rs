@@ -311,9 +311,8 @@ impl Member {
                 let timeout = self.setup.settings.renewal_timeout();
                 self.read_within(attempt.key, Purpose::ReadClaim, timeout);
             }
-            other => {
+            _failed => {
                 self.claim.attempt = None;
-                self.report_unfit("claiming an id", &other);
                 self.claim_failed();
             }
         }

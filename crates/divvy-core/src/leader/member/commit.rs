@@ -134,9 +134,8 @@ impl Member {
                 leading.unconfirmed = Some(draft);
                 self.read_base_now();
             }
-            other => {
+            _failed => {
                 leading.unconfirmed = Some(draft);
-                self.report_unfit("writing the root", &other);
                 self.read_base_later();
             }
         }

@@ -8,7 +8,6 @@ use super::Member;
 use super::operations::Purpose;
 use super::session::{Attempt, Busy};
 use super::timers::Timer;
-use crate::leader::action::Report;
 use crate::leader::codec::{STOPPING_MAX, UNABLE_MAX};
 use crate::leader::defect::Defect;
 use crate::leader::event::Reply;
@@ -137,9 +136,8 @@ impl Member {
                 let timeout = self.setup.settings.renewal_timeout();
                 self.read_within(key, Purpose::ReadRenewal(id), timeout);
             }
-            other => {
+            _failed => {
                 session.busy = Busy::No;
-                self.report_unfit("a renewal", &other);
                 self.retry_renewal();
             }
         }
@@ -239,13 +237,6 @@ impl Member {
             || (has_left && !self.is_leaving);
         if foreign && self.defect != Some(Defect::RenewOverForeign) {
             self.end_session("the own record was taken");
-        }
-    }
-
-    pub(super) fn report_unfit(&mut self, what: &str, reply: &Reply) {
-        if let Reply::Failed(kind @ (StoreErrorKind::Unfit | StoreErrorKind::Invalid)) = reply {
-            let text = format!("{what} failed: {}", kind.advice());
-            self.report(Report::Problem(text.into()));
         }
     }
 }

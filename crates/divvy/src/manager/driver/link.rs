@@ -20,6 +20,9 @@ use crate::store::clock::boottime;
 /// again for that reason.
 const UNFIT_PAUSE: Duration = Duration::from_secs(1);
 
+/// Why a store refuses is told again after this, for as long as it does.
+const REFUSAL_TOLD_EVERY: Duration = Duration::from_secs(10);
+
 impl Driver {
     pub(super) fn operate(&mut self, id: OperationId, operation: Operation, limit: Duration) {
         if let Operation::CompareAndSet { key, .. } = &operation {
@@ -52,17 +55,18 @@ impl Driver {
 
     pub(super) fn trouble(&mut self, error: StoreError) {
         tracing::debug!(%error, "the store");
-        let is_news = self
-            .last_trouble
-            .as_ref()
-            .is_none_or(|last| last.kind() != error.kind());
-        if error.kind() == StoreErrorKind::Unfit {
-            if is_news {
+        let (now, kind) = (boottime(), error.kind());
+        if matches!(kind, StoreErrorKind::Unfit | StoreErrorKind::Invalid) {
+            let text = error.to_string();
+            let told = self.refusal.as_ref();
+            if told.is_none_or(|(told, due)| *told != text || now >= *due) {
+                self.refusal = Some((text, now + REFUSAL_TOLD_EVERY));
                 self.problem(ManagerError::Store(error.clone()));
             }
+        }
+        if kind == StoreErrorKind::Unfit {
             // It may be another life of it. What is read again then may be unfit,
             // too: that must not go round without a pause.
-            let now = boottime();
             if now >= self.unfit_due {
                 self.unfit_due = now + UNFIT_PAUSE;
                 self.ask_life();
