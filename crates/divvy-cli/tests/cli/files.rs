@@ -192,6 +192,7 @@ fn a_wrong_row_names_line_field_and_value() {
             "id;weight\na;1.000\n",
             "line 2: weight '1.000': could be 1 or 1000: write it as one of them",
         ),
+        ("id,weight\n\"a,1\nb,2\n", "line 2: a quote is never closed"),
         (
             "id,ID\na,b\n",
             "line 1: column 'ID' stands twice in the header",

@@ -19,10 +19,33 @@ pub(super) fn read(
     text: &str,
     fields: &[Field],
     notes: Option<&mut Vec<String>>,
-    mut keep: impl FnMut(&Row<'_>) -> Result<(), String>,
+    keep: impl FnMut(&Row<'_>) -> Result<(), String>,
 ) -> Result<(), Fault> {
     let separator = separator(text);
     check_width(text, separator)?;
+    let read = read_rows(text, separator, fields, notes, keep);
+    let Some((line, reason)) = stray_quote(text, separator) else {
+        return read;
+    };
+    // It is the cause of whatever else is wrong from there on.
+    let place = read.as_ref().err().and_then(|fault| fault.place.as_deref());
+    let before = place.and_then(|place| place.strip_prefix("line ")?.parse().ok());
+    match before.is_some_and(|before: usize| before < line) {
+        true => read,
+        false => Err(Fault {
+            place: Some(format!("line {line}")),
+            reason: reason.to_owned(),
+        }),
+    }
+}
+
+fn read_rows(
+    text: &str,
+    separator: u8,
+    fields: &[Field],
+    notes: Option<&mut Vec<String>>,
+    mut keep: impl FnMut(&Row<'_>) -> Result<(), String>,
+) -> Result<(), Fault> {
     let mut reader = ReaderBuilder::new()
         .delimiter(separator)
         .has_headers(false)
@@ -91,6 +114,30 @@ fn check_width(text: &str, separator: u8) -> Result<(), Fault> {
         }),
         None => Ok(()),
     }
+}
+
+/// The line of a quote that is never closed, or closed in the middle of a cell,
+/// and which of both: what it takes in would become a part of the cell.
+fn stray_quote(text: &str, separator: u8) -> Option<(usize, &'static str)> {
+    let ends_cell = |byte: Option<&u8>| {
+        byte.is_none_or(|&byte| byte == separator || matches!(byte, b'\r' | b'\n' | b' ' | b'\t'))
+    };
+    let mut bytes = text.as_bytes().iter().peekable();
+    let (mut line, mut is_first, mut opened) = (1, true, None);
+    while let Some(&byte) = bytes.next() {
+        line += usize::from(byte == b'\n');
+        match (byte, opened) {
+            (b'"', None) if is_first => opened = Some(line),
+            (b'"', Some(_)) if bytes.peek() == Some(&&b'"') => {
+                bytes.next();
+            }
+            (b'"', Some(_)) if ends_cell(bytes.peek().copied()) => opened = None,
+            (b'"', Some(line)) => return Some((line, "a quote is closed in the middle of a cell")),
+            _ => {}
+        }
+        is_first = byte == separator || byte == b'\n';
+    }
+    opened.map(|line| (line, "a quote is never closed"))
 }
 
 /// The line that a record starts in. The reader takes the blank lines before
@@ -211,4 +258,32 @@ fn told_of(ignored: &[&str], columns: &[Column], fields: &[Field]) -> String {
     };
     let plural = if ignored.len() == 1 { "" } else { "s" };
     format!("unknown column{plural} left out: {told}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_that_take_in_more_than_their_cell_are_found() {
+        for right in [
+            "key,weight\na,1\n",
+            "\"key\",weight\r\n\"a,b\",\"1\"\r\n",
+            "key\n\"a \"\"b\"\"\"\n\"\"\n\"over\ntwo lines\" \n",
+            "key\na \"b\"\n5\"\n",
+        ] {
+            assert_eq!(stray_quote(right, b','), None, "{right}");
+        }
+        for (wrong, line, reason) in [
+            ("key,weight\n\"a:1,5\n", 2, "a quote is never closed"),
+            ("key\na\n\"b\nc\n", 3, "a quote is never closed"),
+            (
+                "key\n\"a\"x,6\n",
+                2,
+                "a quote is closed in the middle of a cell",
+            ),
+        ] {
+            assert_eq!(stray_quote(wrong, b','), Some((line, reason)), "{wrong}");
+        }
+    }
 }
