@@ -20,7 +20,7 @@ pub(crate) mod wish;
 pub(crate) mod worker;
 pub(crate) mod workload;
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use serde::Serialize;
 
@@ -39,7 +39,10 @@ fn write_csv<const N: usize>(
     header: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> Result<(), Failure> {
-    let told = |error: csv::Error| Failure::output(error.into());
+    let told = |error: csv::Error| match error.into_kind() {
+        csv::ErrorKind::Io(error) => Failure::output(error),
+        kind => Failure::output(io::Error::other(format!("{kind:?}"))),
+    };
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(header).map_err(told)?;
     for row in rows {

@@ -21,7 +21,7 @@ fn gone() -> PipeWriter {
 
 #[test]
 fn a_reader_that_has_seen_enough_ends_it_quietly() {
-    for format in ["--json", "--list"] {
+    for format in ["--json", "--list", "--csv"] {
         let scratch = Scratch::new();
         let mut child = scratch
             .command()
