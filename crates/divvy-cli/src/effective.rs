@@ -98,10 +98,13 @@ impl<'a> Origins<'a> {
             (line, own.origin())
         });
         let mut lines: Vec<(String, String)> = own.collect();
-        let is_shown = |(name, value): &(&String, &Value)| {
-            !value.is_null() && !hidden.contains(&name.as_str())
-        };
-        for (field, value) in settings.iter().filter(is_shown) {
+        // What a preset says stands in the fields themselves.
+        let is_shown = |name: &str| name != "preset" && !hidden.contains(&name);
+        for (field, value) in settings.iter().filter(|(name, _)| is_shown(name)) {
+            if value.is_null() {
+                lines.push((format!("# {field}: none"), "default".to_owned()));
+                continue;
+            }
             let unset = [by_preset.get(field), by_default.get(field)];
             let origin = self.of(field, value, unset);
             lines.push((format!("{field}: {}", shown(value)), origin));

@@ -51,7 +51,7 @@ pub(crate) struct AgentArgs {
     /// A file with settings, JSON or YAML; read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Timings, where no file has them [default: default]
+    /// Timings; in the file of --config they are its field preset [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) preset: Option<AgentPreset>,
     /// A command whose success says that this worker is healthy

@@ -367,8 +367,8 @@ Examples:
 
 pub(super) const WHY: &str = "\
 Shows where a partition is and why: how workers rank for it as things are now (in lease mode), and \
-its last moves, each with its cause and with those that were passed over. The last few hundred \
-moves of a cluster are remembered.";
+its last moves, each with its cause and with those that were passed over. The last 256 \
+moves of a cluster in leader mode are remembered, and 4096 in lease mode.";
 
 pub(super) const WHY_EXAMPLES: &str = "\
 Examples:

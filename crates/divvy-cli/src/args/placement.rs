@@ -49,12 +49,12 @@ pub(crate) struct PlacementArgs {
 /// the library's to say.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OptionArgs {
-    /// How far from its share a load may be: 0.3 allows 0.7 to 1.3 times the share; of
-    /// weighted-consistent-hash and zoned [default: 0.3]
+    /// How far from its share a load may be: 0.3 allows 0.7 to 1.3 times the share; 0.15 to 99, or
+    /// else the nearest of these, with a warning; of weighted-consistent-hash and zoned [default: 0.3]
     #[arg(long, value_name = "F", value_parser = band, allow_hyphen_values = true, help_heading = HEADING)]
     pub(crate) band: Option<f64>,
     /// From how many times the mean weight on a partition is placed first and spread; of
-    /// weighted-consistent-hash and zoned [default: 2]
+    /// weighted-consistent-hash and zoned; less than 1.5 is taken for 1.5, with a warning [default: 2]
     #[arg(long, value_name = "F", value_parser = extreme, allow_hyphen_values = true, help_heading = HEADING)]
     pub(crate) extreme: Option<f64>,
     /// What a partition of weight 0 or none counts for; of weighted-consistent-hash and zoned
@@ -65,8 +65,8 @@ pub(crate) struct OptionArgs {
     /// weighted-consistent-hash
     #[arg(long, help_heading = HEADING)]
     pub(crate) no_fast_path: bool,
-    /// Points on the ring per unit of weight; of consistent-hash and weighted-consistent-hash
-    /// [default: 150]
+    /// Points on the ring per unit of weight, 1 to 10000, or else the nearest of these, with a
+    /// warning; of consistent-hash and weighted-consistent-hash [default: 150]
     #[arg(long, value_name = "N", value_parser = virtual_nodes, allow_negative_numbers = true, help_heading = HEADING)]
     pub(crate) virtual_nodes: Option<u32>,
     /// Seed of the placement: another gives an independent one; of all but round-robin [default: 0]

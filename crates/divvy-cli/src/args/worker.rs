@@ -63,7 +63,7 @@ pub(crate) struct WorkerArgs {
     /// A file with settings, JSON or YAML; read again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Timings, where no file has them [default: default]
+    /// Timings; in the file of --config they are its field preset [default: default]
     #[arg(long, value_name = "NAME", conflicts_with = "config")]
     pub(crate) preset: Option<Preset>,
     /// What there is to own: a count, groups with counts, or a file, which is read again when it

@@ -100,22 +100,37 @@ pub(super) fn known_partition(snapshot: &Snapshot, name: &str) -> Result<(), Fai
         .map(|unit| unit.name.as_str())
         .filter(|unit| unit.starts_with(&prefix))
         .collect();
-    if let [first, .., last] | [first @ last] = units.as_slice() {
+    if let Some((first, last)) = ends(&units) {
         return Err(Failure::Failed(anyhow!(
             "'{name}' is a workload: name one of its units, {first} to {last}"
         )));
     }
-    let there = match snapshot.partitions.as_slice() {
-        [] => "there are none".to_owned(),
-        [first, .., last] => format!(
-            "there are {}, from {} to {}",
-            snapshot.partitions.len(),
-            first.name,
-            last.name
-        ),
-        [one] => format!("there is {}", one.name),
+    let all: Vec<&str> = snapshot
+        .partitions
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    let there = match (all.len(), ends(&all)) {
+        (1, Some((one, _))) => format!("there is {one}"),
+        (count, Some((first, last))) => format!("there are {count}, from {first} to {last}"),
+        (_, None) => "there are none".to_owned(),
     };
     Err(Failure::Failed(anyhow!(
         "there is no partition '{name}'; {there}"
     )))
+}
+
+/// The first and the last of them, by number where they have one.
+fn ends<'a>(names: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    let order = |name: &&&str| {
+        let (group, number) = name.rsplit_once(':').unwrap_or((name, ""));
+        (
+            group.to_owned(),
+            number.parse::<u64>().ok(),
+            number.to_owned(),
+        )
+    };
+    let first = names.iter().min_by_key(order)?;
+    let last = names.iter().max_by_key(order)?;
+    Some((first, last))
 }

@@ -16,7 +16,10 @@ use crate::store::url::StoreUrl;
 
 /// Memory above this share of what the server may have is worth a word.
 const FULL_PERCENT: u64 = 80;
-const APPEND: &str = "set 'appendonly yes' in redis.conf, or run CONFIG SET appendonly yes";
+/// In this order: a server that starts with an append-only file for the first
+/// time does not read the snapshot that it has.
+const APPEND: &str =
+    "run CONFIG SET appendonly yes, and then set 'appendonly yes' in redis.conf, so that it stays";
 
 /// Looks at a server, whether it will do or not.
 pub(crate) async fn examine(url: &StoreUrl, settings: &StoreSettings) -> Vec<Finding> {
