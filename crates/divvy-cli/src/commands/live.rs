@@ -134,3 +134,16 @@ fn ends<'a>(names: &[&'a str]) -> Option<(&'a str, &'a str)> {
     let last = names.iter().max_by_key(order)?;
     Some((first, last))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_and_last_are_by_number() {
+        assert_eq!(ends(&["a:9", "a:10", "a:0"]), Some(("a:0", "a:10")));
+        assert_eq!(ends(&["b:1", "a:x", "a:2"]), Some(("a:x", "b:1")));
+        assert_eq!(ends(&["one"]), Some(("one", "one")));
+        assert_eq!(ends(&[]), None);
+    }
+}
