@@ -14,6 +14,9 @@ const FEW_WORKERS: u32 = 4;
 /// Among fewer at the start, a small cluster would know of nearly as much.
 const MANY_WORKERS_MIN: u32 = 16;
 
+/// What fewer partitions take is less than what an allocator rounds up.
+const KNOWN_MIN: u32 = 1000;
+
 /// Memory of workers that own as much and know of less or more.
 pub(super) struct Memory {
     /// Partitions of the small cluster, and bytes of a worker there.
@@ -24,7 +27,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Measures a small cluster beside the one that started; nothing where the
-    /// system does not tell, or that one is small itself.
+    /// system does not tell, or that one knows of hardly more.
     ///
     /// Its workers own as many partitions as theirs: what a worker runs takes far
     /// more than what it knows of others.
@@ -34,15 +37,16 @@ impl Memory {
         reach: &StoreSettings,
         start: &Start,
     ) -> anyhow::Result<Option<Self>> {
-        if args.start_workers < MANY_WORKERS_MIN {
+        let share = args.start_partitions.div_ceil(args.start_workers);
+        let partitions = share * FEW_WORKERS;
+        let known = args.start_partitions.saturating_sub(partitions);
+        if args.start_workers < MANY_WORKERS_MIN || known < KNOWN_MIN {
             return Ok(None);
         }
         let reach = StoreSettings {
             cluster: format!("{}-few", reach.cluster),
             ..reach.clone()
         };
-        let share = args.start_partitions.div_ceil(args.start_workers);
-        let partitions = share * FEW_WORKERS;
         let mut crew = crew(args, ground, &reach, partitions);
         let measured = gather(&mut crew, FEW_WORKERS, partitions).and_then(|_took| {
             let memory = crew.memory();
