@@ -1,26 +1,33 @@
 //! Commands that run for partitions: started, started again when they end, and
 //! stopped in time. They never outlive this process, nor does what they start.
 
+mod census;
 mod child;
 mod command_line;
 mod killed;
+mod leader;
 mod ourselves;
 mod output;
+mod run_child;
+mod sweep;
 mod sweeper;
 mod tally;
 
-pub(crate) use self::child::{Running, become_command, end_with, end_with_parent};
+pub(crate) use self::child::Running;
 pub(crate) use self::command_line::CommandLine;
+pub(crate) use self::leader::Leader;
 pub(crate) use self::ourselves::ourselves;
 pub(crate) use self::output::print;
-pub(crate) use self::sweeper::{Sweeper, sweep};
+pub(crate) use self::run_child::{become_command, end_with, end_with_parent};
+pub(crate) use self::sweep::sweep;
+pub(crate) use self::sweeper::Sweeper;
 pub(crate) use self::tally::render as render_metrics;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use divvy::Partition;
-use divvy::manager::{Grant, HookError};
+use divvy::manager::Grant;
 use tokio::sync::mpsc;
 
 use self::output::{Line, Output};
@@ -49,20 +56,15 @@ impl Children {
             command,
             grace: args.grace,
             output,
-            sweeper: Arc::default(),
+            sweeper: Sweeper::new(),
         };
         Ok((children, lines))
     }
 
-    /// Starts the command of a partition, which `worker` has. What cannot be run
-    /// is no owner's.
-    pub(crate) async fn start(
-        &self,
-        worker: &str,
-        partition: &Partition,
-        grant: Grant,
-    ) -> Result<Running, HookError> {
-        Running::start(child::Order {
+    /// Begins to start the command of a partition, which `worker` has. What
+    /// cannot be run is no owner's.
+    pub(crate) fn begin(&self, worker: &str, partition: &Partition, grant: Grant) -> Running {
+        Running::begin(child::Order {
             worker: worker.into(),
             command: Arc::clone(&self.command),
             grace: self.grace,
@@ -71,6 +73,5 @@ impl Children {
             partition: partition.clone(),
             grant,
         })
-        .await
     }
 }

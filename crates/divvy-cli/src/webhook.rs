@@ -30,6 +30,8 @@ const REQUEST: Duration = Duration::from_secs(5);
 /// Delays between two requests for the same thing.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LONGEST: Duration = Duration::from_secs(5);
+/// Why a start is not sent, or not sent again.
+const LEASE_ENDED: &str = "its lease ended before it was started";
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +75,16 @@ enum Unaccepted {
     Unknown(String),
 }
 
+impl Unaccepted {
+    fn of(why: String, is_doubtful: bool) -> Self {
+        if is_doubtful {
+            Self::Unknown(why)
+        } else {
+            Self::Refused(why)
+        }
+    }
+}
+
 impl Webhook {
     /// What was asked for.
     pub(crate) fn new(
@@ -93,30 +105,18 @@ impl Webhook {
         })
     }
 
-    /// Has a partition started: within the deadline for that, or it is not.
-    pub(crate) async fn start(
+    /// A partition that the service is to work on.
+    pub(crate) fn begin(
         self: &Arc<Self>,
         worker: &str,
         partition: &Partition,
         grant: Grant,
-    ) -> Result<Hooked, HookError> {
-        let hooked = Hooked {
+    ) -> Hooked {
+        Hooked {
             webhook: Arc::clone(self),
             worker: worker.into(),
             partition: partition.clone(),
             grant,
-        };
-        // The last third is for taking back what may have been accepted.
-        let until = Instant::now() + self.deadlines.start * 2 / 3;
-        match hooked.deliver("start", None, Some(until)).await {
-            Ok(()) => Ok(hooked),
-            Err(Unaccepted::Refused(why)) => Err(why.into()),
-            Err(Unaccepted::Unknown(why)) => {
-                let until = Instant::now() + self.deadlines.start / 3;
-                let reason = Some("start_failed");
-                let _tried = hooked.deliver("stop", reason, Some(until)).await;
-                Err(why.into())
-            }
         }
     }
 }
@@ -131,9 +131,27 @@ pub(crate) struct Hooked {
 }
 
 impl Hooked {
+    /// Has it started: within the deadline for that and while its lease lasts,
+    /// or it is not.
+    pub(crate) async fn start(&self) -> Result<(), HookError> {
+        let limit = self.webhook.deadlines.start;
+        // The last third is for taking back what may have been accepted.
+        let until = Instant::now() + limit * 2 / 3;
+        match self.deliver("start", None, Some(until)).await {
+            Ok(()) => Ok(()),
+            Err(Unaccepted::Refused(why)) => Err(why.into()),
+            Err(Unaccepted::Unknown(why)) => {
+                let until = Instant::now() + limit / 3;
+                let reason = Some("start_failed");
+                let _tried = self.deliver("stop", reason, Some(until)).await;
+                Err(why.into())
+            }
+        }
+    }
+
     /// Has it stopped. Returns when that is accepted, however long it takes:
     /// whether to wait any longer is not decided here.
-    pub(crate) async fn stop(self, reason: Option<&'static str>) -> Result<(), HookError> {
+    pub(crate) async fn stop(&self, reason: Option<&'static str>) -> Result<(), HookError> {
         match self.deliver("stop", reason, None).await {
             Ok(()) => Ok(()),
             Err(Unaccepted::Refused(why) | Unaccepted::Unknown(why)) => Err(why.into()),
@@ -141,7 +159,7 @@ impl Hooked {
     }
 
     /// Sends it until it is accepted, or refused, or its time is over. A stop
-    /// cannot be refused.
+    /// cannot be refused, and needs no lease.
     async fn deliver(
         &self,
         event: &'static str,
@@ -149,37 +167,41 @@ impl Hooked {
         until: Option<Instant>,
     ) -> Result<(), Unaccepted> {
         let planned = Instant::now() + self.webhook.deadlines.stop;
+        let is_start = event == "start";
         let mut pause = RETRY_FIRST;
         let mut is_doubtful = false;
         for attempt in 1.. {
             let left = until.unwrap_or(planned);
             let left = left.saturating_duration_since(Instant::now());
             let body = self.body(event, reason, attempt, left);
-            let answered = self.send(body, until).await;
+            let answered = if is_start {
+                self.send_start(body, until).await
+            } else {
+                self.send(body, until).await
+            };
+            let is_over = is_start && !self.grant.is_current();
             let why = match answered {
-                Answered::Accepted => return Ok(()),
-                Answered::Refused(why) if event == "start" => {
-                    return Err(match is_doubtful {
-                        true => Unaccepted::Unknown(why),
-                        false => Unaccepted::Refused(why),
-                    });
+                Answered::Accepted if is_over => {
+                    return Err(Unaccepted::Unknown(LEASE_ENDED.to_owned()));
                 }
+                Answered::Accepted => return Ok(()),
+                Answered::Refused(why) if is_start => return Err(Unaccepted::of(why, is_doubtful)),
                 Answered::Refused(why) | Answered::Unheard(why) => why,
                 Answered::Unclear(why) => {
                     is_doubtful = true;
                     why
                 }
             };
+            if is_over {
+                return Err(Unaccepted::of(LEASE_ENDED.to_owned(), is_doubtful));
+            }
             if until.is_some_and(|until| Instant::now() + pause >= until) {
                 let attempts = match attempt {
                     1 => "1 attempt".to_owned(),
                     more => format!("{more} attempts"),
                 };
                 let why = format!("not accepted in {attempts}: {why}");
-                return Err(match is_doubtful {
-                    true => Unaccepted::Unknown(why),
-                    false => Unaccepted::Refused(why),
-                });
+                return Err(Unaccepted::of(why, is_doubtful));
             }
             let partition = &self.partition;
             say!("the webhook for {event} of {partition}: {why}; again in {pause:?}");
@@ -187,6 +209,18 @@ impl Hooked {
             pause = (pause * 2).min(RETRY_LONGEST);
         }
         unreachable!("attempts do not end by themselves")
+    }
+
+    /// Sends a start only while its lease lasts. The grant is looked at whenever
+    /// something can go on: also right before the request is written, when the
+    /// connection stands.
+    async fn send_start(&self, body: String, until: Option<Instant>) -> Answered {
+        if !self.grant.is_current() {
+            return Answered::Unheard(LEASE_ENDED.to_owned());
+        }
+        let sent = self.grant.run(async |_token| self.send(body, until).await);
+        let sent = sent.await;
+        sent.unwrap_or_else(|_over| Answered::Unclear(LEASE_ENDED.to_owned()))
     }
 
     fn body(

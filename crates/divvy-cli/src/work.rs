@@ -47,25 +47,28 @@ impl Doing {
         Ok(Some((Self::Webhook(Arc::new(webhook)), None)))
     }
 
-    /// Begins, for a partition that `worker` has.
-    pub(crate) async fn start(
-        &self,
-        worker: &str,
-        partition: &Partition,
-        grant: Grant,
-    ) -> Result<Work, HookError> {
-        Ok(match self {
-            Self::Commands(children) => {
-                Work::Command(children.start(worker, partition, grant).await?)
-            }
-            Self::Webhook(webhook) => Work::Hooked(webhook.start(worker, partition, grant).await?),
-        })
+    /// What `worker` does about a partition from now on. It has to be stopped,
+    /// also where nobody waited for its start.
+    pub(crate) fn begin(&self, worker: &str, partition: &Partition, grant: Grant) -> Work {
+        match self {
+            Self::Commands(children) => Work::Command(children.begin(worker, partition, grant)),
+            Self::Webhook(webhook) => Work::Hooked(webhook.begin(worker, partition, grant)),
+        }
     }
 }
 
 impl Work {
+    /// Waits until it has started. After an error nothing is done about the
+    /// partition.
+    pub(crate) async fn start(&self) -> Result<(), HookError> {
+        match self {
+            Self::Command(running) => running.started().await,
+            Self::Hooked(hooked) => hooked.start().await,
+        }
+    }
+
     /// Ends it, and returns when that is done.
-    pub(crate) async fn stop(self, reason: Option<&'static str>) -> Result<(), HookError> {
+    pub(crate) async fn stop(&self, reason: Option<&'static str>) -> Result<(), HookError> {
         match self {
             Self::Command(running) => running.stop().await,
             Self::Hooked(hooked) => hooked.stop(reason).await,

@@ -21,7 +21,7 @@ mod settings;
 pub use action::{Action, Handover, HookId, Operation, OperationId, Report, Watched};
 pub use codec::{
     AssembleError, Committed, EncodedRoot, INSTANCE_BYTES_MAX, ROOT_BYTES_MAX, RootHead,
-    STOPPING_MAX, UNABLE_MAX, chunk_version, encode_root,
+    STOPPING_MAX, STRUCK_OUT, UNABLE_MAX, chunk_version, encode_root,
 };
 #[cfg(feature = "simulation")]
 #[doc(hidden)]

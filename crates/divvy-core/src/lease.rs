@@ -29,5 +29,7 @@ pub use defect::Defect;
 pub use event::{Event, Reply, SelfDescription};
 pub use group::{GROUP_BYTES_MAX, GROUPS_MAX, Group, PARTITIONS_MAX};
 pub use hashes::Hashes;
-pub use member::{Explained, Held, Member, MemberSetup, Misaligned, Misalignment, Outlook};
+pub use member::{
+    Batches, Explained, Held, Member, MemberSetup, Misaligned, Misalignment, Outlook,
+};
 pub use settings::{LEASE_TIMING_MAX, LEASE_TTL_MIN, LeaseSettings};

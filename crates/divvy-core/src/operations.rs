@@ -44,6 +44,11 @@ impl<P> Operations<P> {
         Some(self.pending.swap_remove(at).2)
     }
 
+    pub(crate) fn count(&self, is_it: impl Fn(&P) -> bool) -> usize {
+        let pending = self.pending.iter();
+        pending.filter(|(_, _, purpose)| is_it(purpose)).count()
+    }
+
     pub(crate) fn is_under_way(&self, is_it: impl Fn(&P) -> bool) -> bool {
         self.pending.iter().any(|(_, _, purpose)| is_it(purpose))
     }

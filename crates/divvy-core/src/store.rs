@@ -17,6 +17,7 @@ mod key_value_table;
 mod lease;
 mod lease_table;
 mod move_log;
+mod quarantine;
 
 pub use chunk::{CHUNK_BYTES_MAX, CHUNKS_MAX, ChunkManifest};
 pub use error::{StoreError, StoreErrorKind};
@@ -24,11 +25,13 @@ pub use key::{KEY_BYTES_MAX, KEY_PARTS_MAX, Key, Prefix, decode_part, encode_par
 pub use key_value_table::{Change, KeyValueTable};
 pub(crate) use lease::SERVED_GROUPS_MAX;
 pub use lease::{
-    Acquired, Claim, GivingUp, GroupDocument, Holder, LEASE_NAME_BYTES_MAX, LeaseKey, LeaseName,
-    LeaseNotice, Member, Nonce, SessionStart, Tenure, Token, WorkerId, WorkerInfo,
+    Acquired, Beaten, Claim, GivingUp, GroupDocument, Heartbeat, Holder, LEASE_NAME_BYTES_MAX,
+    LeaseKey, LeaseName, LeaseNotice, Member, Nonce, SessionStart, Tenure, Token, WorkerId,
+    WorkerInfo,
 };
 pub use lease_table::{LeaseTable, StoreTime};
 pub use move_log::{MOVE_LINES_MAX, MOVES_PER_CALL_MAX, check_moves, with_moves};
+pub use quarantine::{Quarantine, QuarantineId, QuarantineReport};
 
 use std::sync::Arc;
 

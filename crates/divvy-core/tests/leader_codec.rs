@@ -37,6 +37,7 @@ fn spread(partitions: &Partitions, workers: u32, at: Version) -> Root {
         version: at,
         lifecycle: Lifecycle::Stable,
         quarantine: false,
+        answered: 0,
         lease: Duration::from_millis(700),
         sessions: sessions.collect(),
         holdings: holdings.collect(),
@@ -236,6 +237,7 @@ fn older() -> WorkerRecord {
         refresh: 1,
         alarm: 0,
         unable: Vec::new(),
+        longest: Duration::from_secs(6),
     }
 }
 
@@ -283,7 +285,6 @@ fn worker_records() -> impl Strategy<Value = WorkerRecord> {
     ];
     let versions =
         (epochs.clone(), 0..=VERSION_NUMBER_MAX).prop_map(|(epoch, number)| version(epoch, number));
-    let own = ("[ -~]{0,40}", any::<u128>(), any::<u64>(), spans, life);
     let seen = (
         versions.clone(),
         prop::collection::vec(any::<u64>(), 0..20),
@@ -297,7 +298,9 @@ fn worker_records() -> impl Strategy<Value = WorkerRecord> {
         any::<u64>(),
         epochs,
         prop::collection::btree_set(any::<u64>(), 0..20),
+        spans.clone(),
     );
+    let own = ("[ -~]{0,40}", any::<u128>(), any::<u64>(), spans, life);
     (own, seen, said).prop_map(|(own, seen, said)| WorkerRecord {
         instance: own.0.into(),
         session: SessionId(own.1),
@@ -318,6 +321,7 @@ fn worker_records() -> impl Strategy<Value = WorkerRecord> {
         refresh: said.3,
         alarm: said.4,
         unable: said.5.into_iter().collect(),
+        longest: said.6.max(own.3),
     })
 }
 
@@ -353,6 +357,7 @@ fn roots() -> impl Strategy<Value = (Root, Partitions)> {
                     Lifecycle::Stable,
                 ][life as usize],
                 quarantine,
+                answered: if quarantine { 5 } else { 0 },
                 lease: Duration::from_secs(6),
                 sessions: sessions
                     .into_iter()

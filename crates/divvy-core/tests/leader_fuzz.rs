@@ -312,6 +312,7 @@ impl Bench {
                 refresh: numbers.other,
                 alarm: if life % 5 == 0 { numbers.epoch } else { 0 },
                 unable: vec![numbers.other; (numbers.other % 2) as usize],
+                longest: Duration::from_millis(700 + numbers.other % 2),
             }
             .encode(),
             Value::Root(numbers, quarantine, holdings) => {
@@ -340,6 +341,7 @@ impl Bench {
                     version,
                     lifecycle: Lifecycle::Stable,
                     quarantine: *quarantine,
+                    answered: 0,
                     lease: Duration::from_millis(700),
                     sessions: (0..2 + numbers.other % 2).map(worker).collect(),
                     holdings: holdings.iter().map(holding).collect(),

@@ -1,6 +1,7 @@
 //! Leader mode over a store that others write to: garbage, records of nobody,
 //! numbers at their ends. A bad record isolates its own worker only.
 
+#[expect(dead_code, reason = "each test file uses a part of it")]
 mod cluster;
 
 use std::time::Duration;
@@ -44,6 +45,7 @@ fn stranger(session: u128) -> WorkerRecord {
         refresh: 0,
         alarm: 0,
         unable: Vec::new(),
+        longest: fast().heartbeat_ttl,
     }
 }
 
@@ -79,6 +81,7 @@ fn a_root_that_names_a_worker_without_a_name_is_refused() {
         version,
         lifecycle: Lifecycle::Stable,
         quarantine: false,
+        answered: 0,
         lease: fast().heartbeat_ttl,
         sessions: vec![SessionEntry {
             session: SessionId(1),
@@ -170,6 +173,7 @@ fn a_session_that_is_named_under_two_ids_does_not_make_a_leader_write_for_ever()
         version,
         lifecycle: Lifecycle::Stable,
         quarantine: false,
+        answered: 0,
         lease: fast().heartbeat_ttl,
         sessions: vec![SessionEntry {
             session: SessionId(7),
@@ -199,6 +203,7 @@ fn after_the_last_version_there_is_no_earlier_one() {
         version: last,
         lifecycle: Lifecycle::Stable,
         quarantine: false,
+        answered: 0,
         lease: fast().heartbeat_ttl,
         sessions: Vec::new(),
         holdings: vec![Holding::None; 4],

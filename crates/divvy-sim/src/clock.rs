@@ -66,6 +66,11 @@ impl MemberClock {
         MILLION.saturating_add_signed(self.rate_error_ppm)
     }
 
+    /// Sets its wall clock by so much.
+    pub(crate) fn step_wall(&mut self, by_ms: i64) {
+        self.wall_error_ms = self.wall_error_ms.saturating_add(by_ms);
+    }
+
     /// Both clocks at `time`, as the machine is handed them.
     pub fn both_at(&self, time: TrueTime) -> Clock {
         let wall = UNIX_MS_BASE + time.nanos() / 1_000_000;

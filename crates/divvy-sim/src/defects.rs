@@ -5,6 +5,7 @@ use divvy_core::{leader, lease};
 use crate::invariants::Broken;
 use crate::mode::Mode;
 use crate::trial::Trial;
+use crate::world::DriverDefect;
 
 /// Seeds within which every defect must be caught, unless it is named below.
 const BOUND: u64 = 200;
@@ -12,9 +13,22 @@ const BOUND: u64 = 200;
 const RARE: &[(Defect, u64)] = &[
     (Defect::Leader(leader::Defect::IgnoreAmnesia), 2000),
     (Defect::Leader(leader::Defect::IgnoreSeen), 5000),
+    (Defect::Leader(leader::Defect::TrustEveryLife), 1000),
+    (Defect::Leader(leader::Defect::TrustScribbles), 2000),
     (Defect::Lease(lease::Defect::IgnoreRoom), 2000),
     (Defect::Lease(lease::Defect::IgnoreServed), 2000),
     (Defect::Lease(lease::Defect::RenewNotWhileStopping), 500),
+    (Defect::Lease(lease::Defect::StartLate), 1000),
+    (Defect::Lease(lease::Defect::StartWhileStopping), 2000),
+    (Defect::Lease(lease::Defect::ShedOwn), 2000),
+    (
+        Defect::Driver(Mode::Leader, DriverDefect::StartWithoutGrant),
+        1000,
+    ),
+    (
+        Defect::Driver(Mode::Lease, DriverDefect::StartWithoutGrant),
+        1000,
+    ),
 ];
 
 /// A mistake that can be planted into every member of a world.
@@ -24,19 +38,22 @@ pub enum Defect {
     Leader(leader::Defect),
     /// Of lease mode.
     Lease(lease::Defect),
+    /// Of the drivers around machines of this mode.
+    Driver(Mode, DriverDefect),
 }
 
 impl Defect {
     /// All of one mode.
     pub fn all(mode: Mode) -> Vec<Self> {
+        let of_drivers = DriverDefect::ALL.iter().map(|it| Self::Driver(mode, *it));
         match mode {
             Mode::Leader => {
                 let all = leader::Defect::ALL.iter();
-                all.copied().map(Self::Leader).collect()
+                all.copied().map(Self::Leader).chain(of_drivers).collect()
             }
             Mode::Lease => {
                 let all = lease::Defect::ALL.iter();
-                all.copied().map(Self::Lease).collect()
+                all.copied().map(Self::Lease).chain(of_drivers).collect()
             }
         }
     }
@@ -52,6 +69,7 @@ impl Defect {
         match self {
             Self::Leader(_) => Mode::Leader,
             Self::Lease(_) => Mode::Lease,
+            Self::Driver(mode, _) => mode,
         }
     }
 
@@ -60,6 +78,7 @@ impl Defect {
         let words = match self {
             Self::Leader(defect) => format!("{defect:?}"),
             Self::Lease(defect) => format!("{defect:?}"),
+            Self::Driver(_, defect) => format!("{defect:?}"),
         };
         let mut name = String::new();
         for (index, letter) in words.char_indices() {

@@ -24,6 +24,24 @@ pub struct Seen<'a> {
 /// place, partitions by a number that stays theirs.
 #[derive(Debug, Clone, Copy)]
 pub enum Fact<'a> {
+    /// A machine asks for the start of a partition.
+    StartAsked {
+        /// Where.
+        member: usize,
+        /// Which.
+        partition: usize,
+        /// What its member's clock shows.
+        now: Moment,
+    },
+    /// A driver is about to call the start hook of a partition.
+    StartBegins {
+        /// Where.
+        member: usize,
+        /// Which.
+        partition: usize,
+        /// What its member's clock shows.
+        now: Moment,
+    },
     /// The start hook of a partition was called: it runs from now on.
     StartCalled {
         /// Where.
@@ -58,6 +76,43 @@ pub enum Fact<'a> {
         /// Of which partition.
         partition: usize,
     },
+    /// A member is asked to stop.
+    StopAsked {
+        /// Which.
+        member: usize,
+    },
+    /// A machine stops a partition because its lease was not renewed in time.
+    Unrenewed {
+        /// Where.
+        member: usize,
+        /// Which.
+        partition: usize,
+        /// For how long its member could not renew it, since it last could.
+        hindered: Duration,
+        /// For how long it must bear that.
+        bears: Duration,
+    },
+    /// A command begins to work on a partition, where commands do the work.
+    WorkBegins {
+        /// Where.
+        member: usize,
+        /// On which partition.
+        partition: usize,
+    },
+    /// A command has ended.
+    WorkEnds {
+        /// Where.
+        member: usize,
+        /// On which partition it worked.
+        partition: usize,
+    },
+    /// The machine of a member sleeps, commands and all, or does no longer.
+    Asleep {
+        /// Whose.
+        member: usize,
+        /// Whether it does.
+        asleep: bool,
+    },
     /// A member's grants are current until then. Where none is, whatever was
     /// started before has lost its authority for good: a later deadline is for
     /// what is started later.
@@ -79,6 +134,8 @@ pub enum Fact<'a> {
         member: usize,
         /// Which.
         partition: usize,
+        /// Of which tenure, where that is known.
+        nonce: Option<Nonce>,
         /// In true time; nothing if it is over.
         until: Option<TrueTime>,
         /// The same on its member's clock.
@@ -134,6 +191,8 @@ pub enum Fact<'a> {
         orphaned: bool,
         /// Which life of that process sent it.
         life: u32,
+        /// Sent before its writer knew the life of the store.
+        blind: bool,
         /// The stable id.
         id: &'a str,
         /// The record.
@@ -147,6 +206,8 @@ pub enum Fact<'a> {
     LeaderWritten {
         /// By whom.
         by: usize,
+        /// Sent before its writer knew the life of the store.
+        blind: bool,
         /// The record.
         record: &'a LeaderRecord,
         /// At which revision.
@@ -172,6 +233,11 @@ pub enum Fact<'a> {
     Sourced {
         /// What it gave.
         partitions: &'a Partitions,
+    },
+    /// The store answers nobody until then.
+    Unanswered {
+        /// Until when.
+        until: TrueTime,
     },
     /// The store forgot.
     Forgot {
@@ -213,6 +279,8 @@ pub enum Fact<'a> {
         member: usize,
         /// Of which partition.
         partition: usize,
+        /// Of which tenure.
+        nonce: Nonce,
         /// When its holder asked for that, on its own clock.
         sent: Moment,
         /// For how long, on the store's clock.
@@ -261,6 +329,8 @@ pub enum Fact<'a> {
         left: usize,
         /// Below how many it gives up none.
         least: usize,
+        /// Whether another worker should have the partition, as it knows.
+        is_anothers: bool,
     },
     /// A member has work under way.
     Busy {

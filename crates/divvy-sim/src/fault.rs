@@ -77,6 +77,16 @@ pub enum FaultKind {
     FalseElection,
     /// A stranger writes something over a record, or beside the others.
     Scribble(usize),
+    /// A stranger deletes a key, and watches show it or not.
+    Delete(usize, bool),
+    /// An operator overrides placement: cordons, drains, pins, or writes what
+    /// nobody can read.
+    Override(usize),
+    /// The wall clock of a member is set by so many milliseconds.
+    WallStep(usize, i64),
+    /// One copy of the store lags behind, and every other member reads and
+    /// watches that.
+    Lag(Duration),
 }
 
 /// What a member cannot reach.

@@ -297,8 +297,9 @@ pub trait Hands: Life + fmt::Debug + Send {
 pub(crate) struct Chronicle {
     done: Vec<Done>,
     told: u64,
-    /// Why the next partition stops.
-    why: Option<&'static str>,
+    /// Why partitions stop whose stop hook was not called yet, by place and
+    /// partition.
+    why: BTreeMap<(usize, usize), &'static str>,
     /// By place and partition, the tokens of those that are being started.
     starting: BTreeMap<(usize, usize), Token>,
 }
@@ -335,7 +336,7 @@ impl Chronicle {
             Fact::StopCalled { member, partition } => Deed::Stopping {
                 place: member,
                 partition,
-                why: self.why.take(),
+                why: self.why.remove(&(member, partition)),
             },
             Fact::StopEnded { member, partition } => Deed::Stopped {
                 place: member,
@@ -343,6 +344,7 @@ impl Chronicle {
             },
             Fact::Gone { member, in_order } => {
                 self.starting.retain(|(place, _), _| *place != member);
+                self.why.retain(|(place, _), _| *place != member);
                 Deed::Gone {
                     place: member,
                     in_order,
@@ -360,9 +362,9 @@ impl Chronicle {
         }
     }
 
-    /// Why the partition stops that is told of next.
-    pub(crate) fn stops_because(&mut self, why: &'static str) {
-        self.why = Some(why);
+    /// Why a partition will stop.
+    pub(crate) fn stops_because(&mut self, place: usize, partition: usize, why: &'static str) {
+        self.why.insert((place, partition), why);
     }
 
     pub(crate) fn take(&mut self) -> Vec<Done> {

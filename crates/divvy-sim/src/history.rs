@@ -150,6 +150,7 @@ impl History {
             operations_max: usize::MAX,
             members_max: said.chain(wrote).max().unwrap_or(0),
             partitions_max: partitions,
+            start_ahead: Duration::ZERO,
             start_within: lease,
             beat_within: lease,
         }
@@ -454,6 +455,7 @@ mod tests {
                 refresh: 0,
                 alarm: 0,
                 unable: Vec::new(),
+                longest: Duration::from_secs(1),
             };
             let revision = Revision::new(beat).unwrap();
             history.tried(Attempt {

@@ -8,6 +8,7 @@ mod elect;
 mod hands;
 mod machine;
 mod operation;
+mod operators;
 mod phase;
 mod process;
 mod source;
@@ -23,7 +24,7 @@ use divvy_core::{Strategy, StrategySettings};
 
 use crate::coverage::Mishap;
 use crate::dice::Dice;
-use crate::fault::FaultKind;
+use crate::fault::{Fault, FaultKind};
 use crate::invariants::{Bounds, Invariants};
 use crate::ledger::Ledger;
 use crate::profile::Profile;
@@ -44,6 +45,8 @@ pub struct LeaderMode {
     agent: Agent,
     /// Members that cannot start something.
     lame: BTreeMap<usize, Lameness>,
+    /// How far one copy of the store lags behind.
+    lag: Duration,
 }
 
 impl World {
@@ -51,10 +54,12 @@ impl World {
     pub fn new(profile: Profile, traced: bool) -> Self {
         let strategy = StrategySettings::new(profile.strategy).build();
         let strategy = strategy.expect("defaults of built-in strategies are valid");
-        let stale = profile
-            .faults
-            .iter()
-            .any(|fault| matches!(fault.kind, FaultKind::Weather(weather) if weather.stale > 0.0));
+        let is_stale = |fault: &Fault| match fault.kind {
+            FaultKind::Weather(weather) => weather.stale > 0.0,
+            FaultKind::Lag(_) => true,
+            _ => false,
+        };
+        let stale = profile.faults.iter().any(is_stale);
         let faults = profile.faults.iter();
         let faults = faults.map(|fault| (fault.at, back(&fault.kind)));
         let beginning = Beginning {
@@ -69,6 +74,7 @@ impl World {
                 source: Source::new(&profile),
                 agent: Agent::new(profile.election),
                 lame: BTreeMap::new(),
+                lag: Duration::ZERO,
             },
         };
         let is_mixed = profile.mixed;
@@ -113,7 +119,11 @@ fn bounds(profile: &Profile) -> Bounds {
         members_max: profile.members_max(),
         partitions_max: profile.partitions_max().max(1),
         // Hooks of one partition are serial: what stops must have stopped.
-        start_within: settings.root_poll_interval * 2 + round_trip * 4 + profile.hook.1 * 2,
+        start_ahead: Duration::ZERO,
+        start_within: settings.root_poll_interval * 2
+            + round_trip * 4
+            + profile.hook.1 * 2
+            + profile.driver.hook_wait(settings.heartbeat_ttl) * 2,
         beat_within: settings.leader_lease,
     }
 }

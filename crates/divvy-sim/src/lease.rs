@@ -23,13 +23,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::lease::Hashes;
-use divvy_core::store::{LeaseKey, Nonce, Token, WorkerId};
+use divvy_core::store::{LeaseKey, Nonce, QuarantineId, Token, WorkerId};
 
 use crate::clock::{MemberClock, RATE_ERROR_MAX_PPM};
 use crate::dice::Dice;
 use crate::invariants::{Bounds, LeaseInvariants};
 use crate::time::TrueTime;
-use crate::world::{Beginning, OPERATIONS_MAX, WorldOf};
+use crate::world::{Beginning, Happening, OPERATIONS_MAX, WorldOf};
 pub use fault::{LeaseFault, LeaseFaultKind};
 use groups::Groups;
 pub use profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan};
@@ -54,6 +54,10 @@ pub struct LeaseMode {
     wishes: Wishes,
     /// What each token of each partition was granted with.
     nonces: BTreeMap<(usize, Token), Nonce>,
+    /// The quarantine of the store that was last over.
+    granting: Option<QuarantineId>,
+    /// The longest lease that the store told each process of, while it granted.
+    told_leases: BTreeMap<(usize, u32), Duration>,
     /// When each process last kept its name, by name.
     named: BTreeMap<WorkerId, BTreeMap<(usize, u32), TrueTime>>,
     /// Until when a name may be held by nobody: the store's clock was set.
@@ -90,6 +94,8 @@ impl LeaseWorld {
                 hashes: Arc::default(),
                 wishes: Wishes::default(),
                 nonces: BTreeMap::new(),
+                granting: None,
+                told_leases: BTreeMap::new(),
                 named: BTreeMap::new(),
                 names_linger: TrueTime::ZERO,
                 started: BTreeSet::new(),
@@ -98,7 +104,23 @@ impl LeaseWorld {
         };
         let mut world = Self::begun(profile, traced, beginning);
         world.share_hashes();
+        if world.profile.room.is_none() {
+            world.explain_some();
+        }
         world
+    }
+
+    /// Somebody asks every member why a partition is where it is, now and then.
+    fn explain_some(&mut self) {
+        for member in 0..self.processes.len() {
+            let partition = self.dice.below(self.own.groups.partitions_max());
+            let key = self.own.groups.key_of(partition);
+            if let Some(machine) = &self.processes[member].machine {
+                machine.explain(&key);
+            }
+        }
+        let interval = self.profile.settings.heartbeat_interval;
+        self.after(interval, Happening::Errand(Self::explain_some));
     }
 
     /// A world that runs its course while somebody watches: event for event
@@ -145,16 +167,18 @@ const fn back(kind: &LeaseFaultKind) -> Option<Duration> {
 fn bounds(profile: &LeaseProfile, groups: &Groups) -> Bounds {
     let settings = &profile.settings;
     Bounds {
-        lease: settings.lease_ttl,
+        lease: profile.longest_lease(),
         is_exclusive: true,
         is_calm: profile.is_calm(),
         ends_late: false,
         leader_lease: settings.lease_ttl,
         value_bytes_max: usize::MAX,
-        // Beside those of one each, a mark and a release for each partition.
-        operations_max: OPERATIONS_MAX + groups.partitions_max() * 2,
+        // Beside those of one each, one of each kind for each partition, where
+        // it has an operation of its own.
+        operations_max: OPERATIONS_MAX + groups.partitions_max() * 5,
         members_max: profile.members_max(),
         partitions_max: groups.partitions_max(),
+        start_ahead: settings.drain_ahead(),
         start_within: settings.lease_ttl,
         beat_within: settings.lease_ttl,
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use divvy_core::Moment;
-use divvy_core::leader::{Committed, LeaderRecord, RootHead, WorkerRecord};
+use divvy_core::leader::{Committed, LeaderRecord, RootHead, STRUCK_OUT, WorkerRecord};
 use divvy_core::store::{Key, KeyValueTable, Prefix, Revision, decode_part};
 
 use crate::fact::Fact;
@@ -30,12 +30,15 @@ pub struct Ledger {
     pub leader: Option<Known<LeaderRecord>>,
     /// The root.
     pub root: Option<Known<Committed>>,
+    /// Worker records that a stranger deleted, as they were: what they proved
+    /// stays true.
+    pub(crate) deleted: BTreeMap<Box<str>, Known<WorkerRecord>>,
 }
 
 /// A value as what its key says that it is.
 #[derive(Debug)]
 pub(crate) enum Record {
-    Worker(Box<str>, WorkerRecord),
+    Worker(Box<str>, Box<WorkerRecord>),
     Leader(LeaderRecord),
     Root(Box<Committed>),
     /// A chunk, or what operators wish: opaque here.
@@ -51,6 +54,8 @@ pub(crate) struct Write {
     pub(crate) orphaned: bool,
     /// Which process of that place it was.
     pub(crate) life: u32,
+    /// It was sent before its sender knew the life of the store.
+    pub(crate) blind: bool,
     /// When it was sent, on the clock of its sender.
     pub(crate) sent: Moment,
     pub(crate) revision: Revision,
@@ -65,6 +70,7 @@ impl Record {
                 by,
                 orphaned: write.orphaned,
                 life: write.life,
+                blind: write.blind,
                 id,
                 record,
                 revision,
@@ -72,6 +78,7 @@ impl Record {
             }),
             Self::Leader(record) => Some(Fact::LeaderWritten {
                 by,
+                blind: write.blind,
                 record,
                 revision,
             }),
@@ -83,6 +90,18 @@ impl Record {
 }
 
 impl Ledger {
+    /// A stranger deletes a worker's record.
+    pub(crate) fn delete_worker(&mut self, id: &str) {
+        if let Some(known) = self.workers.remove(id) {
+            self.deleted.insert(id.into(), known);
+        }
+    }
+
+    /// The last record of a worker, also if it was deleted since.
+    pub(crate) fn last_of(&self, id: &str) -> Option<&Known<WorkerRecord>> {
+        self.workers.get(id).or_else(|| self.deleted.get(id))
+    }
+
     /// Reads a value that is about to be entered.
     pub(crate) fn read(
         &self,
@@ -106,8 +125,12 @@ impl Ledger {
         let Some(id) = decode_part(id) else {
             return Record::Garbled("a worker record without an id".to_owned());
         };
+        if value == STRUCK_OUT {
+            // Who had the place before must still be known to have stopped.
+            return Record::Other;
+        }
         match WorkerRecord::decode(value) {
-            Ok(record) => Record::Worker(id.into(), record),
+            Ok(record) => Record::Worker(id.into(), Box::new(record)),
             Err(error) => Record::Garbled(error.to_string()),
         }
     }
@@ -129,7 +152,7 @@ impl Ledger {
         match record {
             Record::Worker(id, value) => {
                 let known = Known {
-                    value,
+                    value: *value,
                     revision,
                     written,
                 };

@@ -67,7 +67,7 @@ pub use search::{Search, Searched};
 pub use time::TrueTime;
 pub use totals::Totals;
 pub use trial::{Failure, Outcome, Trial};
-pub use world::{Life, Observation, Observed, Tally, WorldOf};
+pub use world::{DriverDefect, DriverPlan, Life, Observation, Observed, Tally, WorldOf};
 
 /// The README's program is compiled and run as a test of this crate.
 #[cfg(doctest)]

@@ -11,6 +11,7 @@ use divvy_core::leader::{Defect, LeaderSettings};
 use crate::fault::Fault;
 use crate::hands::Room;
 use crate::time::TrueTime;
+use crate::world::DriverPlan;
 
 /// How long one way to a store takes that is nearby and well.
 pub(crate) const LATENCY: (Duration, Duration) =
@@ -93,6 +94,8 @@ pub struct Profile {
     /// Whether clocks run at the rates of the protocol's assumption, or are
     /// exact.
     pub drifting: bool,
+    /// How drivers behave.
+    pub driver: DriverPlan,
     /// A mistake in every member.
     pub defect: Option<Defect>,
     /// How far hands may let it grow; nothing where none reach into it.
@@ -127,6 +130,7 @@ impl Profile {
             healing: Duration::ZERO,
             quiet: Duration::ZERO,
             drifting: true,
+            driver: DriverPlan::default(),
             defect: None,
             room: None,
             settings,

@@ -84,25 +84,25 @@ impl Trial {
     }
 
     fn leader_profile(&self) -> Profile {
-        Profile {
-            without: self.without.clone(),
-            defect: match self.defect {
-                Some(Defect::Leader(defect)) => Some(defect),
-                Some(Defect::Lease(_)) | None => None,
-            },
-            ..Profile::of_seed(self.seed)
+        let mut profile = Profile::of_seed(self.seed);
+        profile.without.clone_from(&self.without);
+        match self.defect {
+            Some(Defect::Leader(defect)) => profile.defect = Some(defect),
+            Some(Defect::Driver(Mode::Leader, defect)) => profile.driver.defect = Some(defect),
+            _ => {}
         }
+        profile
     }
 
     fn lease_profile(&self) -> LeaseProfile {
-        LeaseProfile {
-            without: self.without.clone(),
-            defect: match self.defect {
-                Some(Defect::Lease(defect)) => Some(defect),
-                Some(Defect::Leader(_)) | None => None,
-            },
-            ..LeaseProfile::of_seed(self.seed)
+        let mut profile = LeaseProfile::of_seed(self.seed);
+        profile.without.clone_from(&self.without);
+        match self.defect {
+            Some(Defect::Lease(defect)) => profile.defect = Some(defect),
+            Some(Defect::Driver(Mode::Lease, defect)) => profile.driver.defect = Some(defect),
+            _ => {}
         }
+        profile
     }
 
     /// Its world, to be watched while it runs.

@@ -12,6 +12,9 @@ mod arrive;
 mod boot;
 mod coordination;
 mod course;
+mod driver;
+mod hindrance;
+mod hooks;
 mod life;
 mod machine;
 mod network;
@@ -39,6 +42,10 @@ use crate::resource::Resource;
 use crate::time::TrueTime;
 pub(crate) use coordination::{Coordination, Frame};
 pub(crate) use course::{Course, Stage};
+pub(crate) use driver::DRIVERS;
+pub use driver::{DriverDefect, DriverPlan};
+use hindrance::Hindrances;
+pub(crate) use hooks::{Hook, Start};
 pub use life::Life;
 pub(crate) use machine::{Machine, Occasion};
 pub(crate) use network::Request;
@@ -62,6 +69,8 @@ pub(crate) enum Happening<C: Coordination> {
     Resume(usize),
     /// An effect that was decided on earlier reaches its resource.
     LateEffect(usize, Token),
+    /// The fencer of a process of this generation acts.
+    Fence(usize, u32),
     /// All running partitions do something.
     Effects,
     /// The store is remembered for a fault that will make it forget.
@@ -133,6 +142,7 @@ pub struct WorldOf<C: Coordination> {
     pub(crate) processes: Vec<Process<C>>,
     pub(crate) store: C::Store,
     pub(crate) reach: Reach,
+    pub(crate) hindrances: Hindrances,
     pub(crate) resource: Resource,
     pub(crate) ledger: Ledger,
     invariants: C::Invariants,
@@ -179,6 +189,7 @@ impl<C: Coordination> WorldOf<C> {
             processes: Vec::new(),
             store: beginning.store,
             reach: Reach::default(),
+            hindrances: Hindrances::default(),
             resource: Resource::new(beginning.partitions_max),
             ledger: Ledger::default(),
             invariants: beginning.invariants,
@@ -266,6 +277,7 @@ impl<C: Coordination> WorldOf<C> {
                 if self.processes[member].generation != generation {
                     return Ok(());
                 }
+                self.stall_before(member, &arrival)?;
                 self.arrive(member, arrival)
             }
             Happening::Request(request) => self.request_arrives(request),
@@ -273,6 +285,12 @@ impl<C: Coordination> WorldOf<C> {
             Happening::LateEffect(partition, token) => {
                 self.late_effect(partition, token);
                 Ok(())
+            }
+            Happening::Fence(member, generation) => {
+                if self.processes[member].generation != generation {
+                    return Ok(());
+                }
+                self.fence_is_due(member)
             }
             Happening::Effects => self.effects(),
             Happening::Remember(fault) => {

@@ -100,6 +100,11 @@ fn wishes_in_doubt_do_not_go_beyond_a_limit() {
 }
 
 #[test]
+fn a_lease_in_doubt_is_not_started_beyond_a_limit_when_its_group_comes_back() {
+    holds_in(Mode::Lease, 102_900, &[]);
+}
+
+#[test]
 fn a_heartbeat_of_an_earlier_session_does_not_keep_a_worker_from_its_name() {
     holds_in(Mode::Lease, 38863, &[0, 7, 8]);
 }

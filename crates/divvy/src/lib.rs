@@ -139,8 +139,10 @@ pub use divvy_core::{
     WORKERS_MAX, WeightedConsistentHash, Worker, WorkerLoad, Workers, Zoned, hash,
 };
 
+mod alarm;
 pub mod controller;
 pub mod doctor;
+mod hook_limiter;
 pub mod lease;
 pub mod listing;
 pub mod manager;

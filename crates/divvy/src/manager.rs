@@ -70,6 +70,8 @@ pub use election::ElectionAgent;
 pub use error::{ManagerError, state_name};
 pub use event::{EventKind, ManagerEvent};
 pub use grant::Grant;
+#[doc(hidden)]
+pub use grant::Lease;
 pub use hooks::{HookError, Hooks, NoHooks};
 pub use labels::MetricLabels;
 pub use metrics::Metrics;

@@ -57,11 +57,12 @@ pub use bounds::{BATCH_MAX, LIST_MAX, TTL_MAX, TTL_MIN, VALUE_BYTES_MAX};
 pub use choice::{Choice, LeaseStoreChoice, StoreChoice};
 pub use connection::{Connection, ConnectionReport};
 pub use divvy_core::store::{
-    Acquired, CHUNK_BYTES_MAX, CHUNKS_MAX, Change, ChunkManifest, Claim, Entry, Expected, GivingUp,
-    GroupDocument, Holder, Incarnation, KEY_BYTES_MAX, KEY_PARTS_MAX, Key, LEASE_NAME_BYTES_MAX,
-    LeaseKey, LeaseName, LeaseNotice, MOVE_LINES_MAX, MOVES_PER_CALL_MAX, Member, Nonce, Outcome,
-    Prefix, Revision, SessionStart, StoreError, StoreErrorKind, Tenure, Token, WorkerId,
-    WorkerInfo, check_moves, decode_part, encode_part, with_moves,
+    Acquired, Beaten, CHUNK_BYTES_MAX, CHUNKS_MAX, Change, ChunkManifest, Claim, Entry, Expected,
+    GivingUp, GroupDocument, Heartbeat, Holder, Incarnation, KEY_BYTES_MAX, KEY_PARTS_MAX, Key,
+    LEASE_NAME_BYTES_MAX, LeaseKey, LeaseName, LeaseNotice, MOVE_LINES_MAX, MOVES_PER_CALL_MAX,
+    Member, Nonce, Outcome, Prefix, Quarantine, QuarantineId, QuarantineReport, Revision,
+    SessionStart, StoreError, StoreErrorKind, Tenure, Token, WorkerId, WorkerInfo, check_moves,
+    decode_part, encode_part, with_moves,
 };
 pub use erase::{erase_key_value, erase_leases};
 pub use memory::{MemoryKeyValue, MemoryLeases};
@@ -91,6 +92,13 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// Whether it is reached, as it changes. Whoever relies on watches or
     /// notices reads everything again when [`Connection::connects`] has grown.
     fn connection(&self) -> tokio::sync::watch::Receiver<Connection>;
+
+    /// The number of the present connection: another one for each, from before
+    /// the first request goes out on it. What was asked and answered while it
+    /// stayed the same came from one life of the store.
+    fn connects(&self) -> u64 {
+        self.connection().borrow().connects
+    }
 
     /// Whether it can lose what it acknowledged, while those who use it live
     /// on. Only where that is impossible, a very first start need not wait for
@@ -183,14 +191,13 @@ pub trait Leases: Store {
     /// A heartbeat: the session goes on for `session_ttl`, and the worker is a
     /// live member for `heartbeat_ttl`, with what it says of itself. The first
     /// one, and one that says something new, tells the others.
-    async fn beat(
-        &self,
-        worker: &LeaseName,
-        session: Nonce,
-        info: &WorkerInfo,
-        heartbeat_ttl: Duration,
-        session_ttl: Duration,
-    ) -> Result<Tenure, StoreError>;
+    ///
+    /// In the same step, and also if the session is over, the store takes in
+    /// the report of the heartbeat as [`Quarantine::report`] does. A store that
+    /// restarted, or finds no quarantine, begins one with [`Quarantine::begin`]
+    /// and another id; until that is over, [`Leases::acquire`] grants nothing.
+    /// A store that cannot forget leases answers with [`Quarantine::default`].
+    async fn beat(&self, worker: &LeaseName, heartbeat: &Heartbeat) -> Result<Beaten, StoreError>;
 
     /// Ends a session and its membership at once, and tells the others.
     async fn leave(&self, worker: &LeaseName, session: Nonce) -> Result<Tenure, StoreError>;

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use divvy::store::conformance::{KeyValueSubject, LeaseSubject, Options, key_value, leases};
-use divvy::store::{KeyValue, Leases, MemoryKeyValue, MemoryLeases, StoreError};
+use divvy::store::conformance::{
+    KeyValueSubject, LeaseSubject, Options, Spoilt, Vandal, key_value, leases,
+};
+use divvy::store::{Expected, Key, KeyValue, Leases, MemoryKeyValue, MemoryLeases, StoreError};
 use divvy_testbed::announce;
 
 /// A key-value store in memory has one cluster; several are several stores.
@@ -18,6 +20,21 @@ impl KeyValueSubject for KeyValues {
         let mut stores = self.0.lock().unwrap();
         let store = stores.entry(cluster.to_owned()).or_default();
         Ok(Arc::new(store.clone()))
+    }
+
+    fn vandal(&self) -> Option<&dyn Vandal> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Vandal for KeyValues {
+    async fn spoil(&self, cluster: &str, key: &Key, with: Spoilt) -> bool {
+        let store = self.open(cluster).await.unwrap();
+        let found = store.get(key).await.unwrap().unwrap();
+        let at = Expected::At(found.revision);
+        let written = store.compare_and_set(key, at, with.bytes()).await;
+        written.unwrap().done().is_some()
     }
 }
 

@@ -274,8 +274,8 @@ runs --exec for it. There is no leader; agents that share a store share its work
 of other clusters: --cluster says who is ranked with whom and whom operators steer, but leases are \
 everybody's, so clusters of one store need workloads of different names. The command \
 is started again when it ends, and stopped (SIGTERM, after --grace SIGKILL) before its lease is \
-given back. It never outlives the agent, nor does what it starts in its process group. A partition \
-whose command cannot be started is not owned.
+given back. It never outlives the agent or its lease, also if the agent stands still, nor does what it \
+starts. A partition whose command cannot be started is not owned.
 
 No shell reads --exec: quotes keep words together, and {partition}, {workload}, {unit} and {token} are \
 filled in. Another {word} is refused as a mistake; {{word}} stands for {word}. \

@@ -120,8 +120,8 @@ pub(super) fn headline(snapshot: &Snapshot, cluster: &str) -> String {
                 "\nthe store has forgotten something: nothing is granted until all have stopped"
             }
             Mode::Lease => {
-                "\nthe store has just started: nothing is granted until leases that it may have \
-                 forgotten have run out (quarantine)"
+                "\nthe store is new, has restarted or lost its data: nothing is granted until \
+                 leases that it may have forgotten have expired (quarantine)"
             }
         };
     }

@@ -109,7 +109,7 @@ fn write(account: &Account, terminal: &Terminal, out: &mut dyn Write) -> io::Res
             let why = match partition.misaligned {
                 Some("cap") => ": all who could take it have as many as they may (cap)",
                 Some("quarantine") => {
-                    ": the store has just started, and grants nothing yet (quarantine)"
+                    ": the store is new, has restarted or lost its data, and grants nothing yet (quarantine)"
                 }
                 _ => "",
             };

@@ -1,31 +1,29 @@
 //! The command of one partition: started, started again when it ends, and
 //! stopped.
 
-use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{ExitStatus, Stdio};
+use std::io;
+use std::os::unix::net::UnixStream as Pair;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
-use divvy::Partition;
 use divvy::manager::{Grant, HookError};
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
-use tokio::io::AsyncReadExt as _;
-use tokio::net::unix::pipe;
-use tokio::process::{Child, Command};
+use divvy::{Moment, Partition};
+use rustix::process::Signal;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::command_line::{CommandLine, Fill};
 use super::killed::Killed;
+use super::leader::{Leader, unsignalled};
 use super::ourselves::ourselves;
 use super::output::Output;
+use super::run_child::permission;
 use super::sweeper::Sweeper;
 use super::tally;
-use crate::args::{ChildArgs, STORE_VARIABLE, WEBHOOK_VARIABLE};
-use crate::failure::Failure;
+use crate::args::{STORE_VARIABLE, WEBHOOK_VARIABLE};
 use crate::voice::say;
 
 /// How long to wait before a command that has ended is started again, at first
@@ -34,10 +32,6 @@ const RESTART_FIRST: Duration = Duration::from_secs(1);
 const RESTART_LONGEST: Duration = Duration::from_secs(30);
 /// Whoever has run for so long did not end at once.
 const RAN_WELL: Duration = Duration::from_secs(60);
-/// How long what a command has left behind may take to be gone, once it is
-/// killed.
-const SWEPT_WITHIN: Duration = Duration::from_secs(2);
-const SWEPT_POLL: Duration = Duration::from_millis(5);
 /// Longest word on why a command cannot be run.
 const REFUSAL_BYTES_MAX: u64 = 4096;
 
@@ -52,26 +46,52 @@ pub(super) struct Order {
     pub(super) grant: Grant,
 }
 
-/// The command of a partition, which runs until it is stopped.
+/// The command of a partition, which runs until it is stopped, or until this is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     stop: watch::Sender<bool>,
-    task: JoinHandle<()>,
+    phase: watch::Receiver<Phase>,
+}
+
+/// How far a command has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Phase {
+    Starting,
+    Started,
+    /// It was not started, and why.
+    Refused(String),
+    /// It has stopped.
+    Ended,
 }
 
 impl Running {
-    pub(super) async fn start(order: Order) -> Result<Self, HookError> {
+    /// Begins to start it. What is begun has to be stopped, also where nobody
+    /// waited until it had started.
+    pub(super) fn begin(order: Order) -> Self {
         let (stop, stopping) = watch::channel(false);
-        let tended = Tended { order, stopping };
-        let child = tended.spawn().await?;
-        let task = tokio::spawn(tended.run(child));
-        Ok(Self { stop, task })
+        let (told, phase) = watch::channel(Phase::Starting);
+        tokio::spawn(Tended { order, stopping }.live(told));
+        Self { stop, phase }
     }
 
-    /// Stops it, and returns when it has ended.
-    pub(crate) async fn stop(self) -> Result<(), HookError> {
+    /// Waits until it has started.
+    pub(crate) async fn started(&self) -> Result<(), HookError> {
+        let mut phase = self.phase.clone();
+        let phase = phase.wait_for(|phase| *phase != Phase::Starting).await?;
+        match &*phase {
+            Phase::Refused(why) => Err(why.clone().into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stops it, and returns when nothing of it is alive.
+    pub(crate) async fn stop(&self) -> Result<(), HookError> {
         self.stop.send_replace(true);
-        Ok(self.task.await?)
+        let mut phase = self.phase.clone();
+        let is_over = |phase: &Phase| matches!(phase, Phase::Refused(_) | Phase::Ended);
+        phase.wait_for(is_over).await?;
+        Ok(())
     }
 }
 
@@ -82,40 +102,70 @@ struct Tended {
 }
 
 impl Tended {
-    /// Starts the command, in a process group of its own, by way of this
-    /// program: that sees to it that it does not outlive us, and says if it
-    /// cannot be run.
-    async fn spawn(&self) -> Result<Child, HookError> {
-        let sweeper = Arc::clone(&self.order.sweeper);
-        tokio::task::spawn_blocking(move || sweeper.begin()).await??;
-        let (said, saying) = std::io::pipe()?;
-        let mut child = self.command(saying.into())?.spawn()?;
-        if let Some(group) = group(&child) {
-            self.order.sweeper.add(group)?;
-        }
-        self.order
-            .output
-            .follow(self.order.partition.as_str(), &mut child);
-        let mut refusal = String::new();
-        let said = pipe::Receiver::from_owned_fd(said.into())?;
-        // It ends when the command is there.
-        said.take(REFUSAL_BYTES_MAX)
-            .read_to_string(&mut refusal)
-            .await?;
-        match refusal.is_empty() {
-            true => {
-                tally::started();
-                Ok(child)
+    async fn live(self, phase: watch::Sender<Phase>) {
+        match self.spawn().await {
+            Ok(leader) => {
+                phase.send_replace(Phase::Started);
+                self.run(leader).await;
+                phase.send_replace(Phase::Ended);
             }
-            false => {
-                tally::refused();
-                self.sweep(&mut child).await;
-                Err(refusal.into())
+            Err(error) => {
+                phase.send_replace(Phase::Refused(error.to_string()));
             }
         }
     }
 
-    fn command(&self, saying: Stdio) -> Result<Command, HookError> {
+    /// Starts the command, in a process group of its own, by way of this
+    /// program: that sees to it that it does not outlive us, and says if it
+    /// cannot be run.
+    async fn spawn(&self) -> Result<Leader, HookError> {
+        self.order.sweeper.begin().await?;
+        self.until()?;
+        let (ours, theirs) = Pair::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut leader = Leader::spawn(self.command(theirs)?)?;
+        match self.launch(&mut leader, ours).await {
+            Ok(()) => {
+                tally::started();
+                Ok(leader)
+            }
+            Err(error) => {
+                tally::refused();
+                let _refused = self.end(leader).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Lets the process that is to become the command do so, when it is certain
+    /// that it will not outlive its lease.
+    async fn launch(&self, leader: &mut Leader, starter: Pair) -> Result<(), HookError> {
+        let order = &self.order;
+        let name = order.partition.as_str();
+        order.output.follow(name, leader.child())?;
+        let lease = order.grant.lease();
+        order.sweeper.add(leader.sought(), Some(lease)).await?;
+        let mut starter = UnixStream::from_std(starter)?;
+        let permission = permission(self.until()?);
+        starter.write_all(permission.as_bytes()).await?;
+        let mut refusal = String::new();
+        // It ends when the command is there.
+        let mut said = starter.take(REFUSAL_BYTES_MAX);
+        said.read_to_string(&mut refusal).await?;
+        if !refusal.is_empty() {
+            return Err(refusal.into());
+        }
+        self.until().map(drop)
+    }
+
+    /// Until when it may run.
+    fn until(&self) -> Result<Moment, HookError> {
+        let grant = &self.order.grant;
+        let until = grant.lease().until().filter(|_| grant.is_current());
+        until.ok_or_else(|| "its lease has ended: it is not started".into())
+    }
+
+    fn command(&self, starter: Pair) -> Result<Command, HookError> {
         let name = self.order.partition.as_str();
         let (workload, unit) = name.rsplit_once(':').unwrap_or((name, ""));
         let fill = Fill {
@@ -125,7 +175,7 @@ impl Tended {
             token: self.order.grant.token(),
         };
         let (stdout, stderr) = self.order.output.stdio(name)?;
-        let mut command = Command::from(ourselves()?);
+        let mut command = ourselves()?;
         command
             .arg("run-child")
             .arg("--parent")
@@ -138,52 +188,61 @@ impl Tended {
             .env("DIVVY_PARTITION", name)
             .env("DIVVY_TOKEN", self.order.grant.token().to_string())
             .env("DIVVY_WORKER", &*self.order.worker)
-            .stdin(saying)
+            .stdin(Stdio::from(std::os::fd::OwnedFd::from(starter)))
             .stdout(stdout)
-            .stderr(stderr)
-            .process_group(0)
-            .kill_on_drop(true);
+            .stderr(stderr);
         Ok(command)
     }
 
-    async fn run(mut self, mut child: Child) {
+    async fn run(mut self, mut leader: Leader) {
         let mut failures = 0_u32;
         let mut begun = Instant::now();
         loop {
             let mut stopping = self.stopping.clone();
-            let group = group(&child);
             tokio::select! {
-                () = asked_to_stop(&mut stopping) => return self.stop(child).await,
-                ended = child.wait() => {
-                    tally::ended();
-                    self.sweep_group(group).await;
-                    if begun.elapsed() >= RAN_WELL {
-                        failures = 0;
-                    }
-                    let pause = RESTART_FIRST.saturating_mul(1 << failures.min(5));
-                    let pause = pause.min(RESTART_LONGEST);
-                    failures += 1;
-                    self.say(&format!("{}; starting it again in {pause:?}", told(ended)));
-                    match self.again(pause).await {
-                        Some(next) => child = next,
-                        None => return,
-                    }
-                    begun = Instant::now();
-                }
+                () = asked_to_stop(&mut stopping) => return self.stop(leader).await,
+                // Another worker may begin: it has to end before it is asked to.
+                () = self.order.grant.ended() => {}
+                () = leader.exited() => {}
             }
+            let has_lost = !self.order.grant.is_current();
+            let ended = self.end(leader).await;
+            let mut pause = RESTART_FIRST;
+            if has_lost {
+                tally::killed();
+                self.say("its lease has ended: it was killed");
+            } else {
+                tally::ended();
+                if begun.elapsed() >= RAN_WELL {
+                    failures = 0;
+                }
+                pause = pause.saturating_mul(1 << failures.min(5));
+                pause = pause.min(RESTART_LONGEST);
+                failures += 1;
+                self.say(&format!("{}; starting it again in {pause:?}", told(ended)));
+            }
+            match self.again(pause).await {
+                Some(next) => leader = next,
+                None => return,
+            }
+            begun = Instant::now();
         }
     }
 
     /// Starts the command again, as often as it takes; nothing if it has to
     /// stop before.
-    async fn again(&mut self, mut pause: Duration) -> Option<Child> {
+    async fn again(&mut self, mut pause: Duration) -> Option<Leader> {
         loop {
             tokio::select! {
                 () = asked_to_stop(&mut self.stopping) => return None,
                 () = sleep(pause) => {}
             }
+            if !self.order.grant.is_current() {
+                // It will be asked to stop, unless the lease is regained.
+                continue;
+            }
             match self.spawn().await {
-                Ok(child) => return Some(child),
+                Ok(leader) => return Some(leader),
                 Err(error) => {
                     pause = (pause * 2).min(RESTART_LONGEST);
                     self.say(&format!("{error}; trying again in {pause:?}"));
@@ -194,46 +253,34 @@ impl Tended {
 
     /// Asks the command to end, and ends it when its time or its grant is
     /// over.
-    async fn stop(&self, mut child: Child) {
+    async fn stop(&self, leader: Leader) {
         let (begun, grace) = (Instant::now(), self.order.grace);
         let was_over = !self.order.grant.is_current();
-        signal(group(&child), Signal::TERM);
+        if let Err(error) = leader.signal(Signal::TERM) {
+            self.say(&unsignalled(error));
+        }
         let killed = tokio::select! {
-            ended = timeout(grace, child.wait()) => ended.err().map(|_late| Killed::Late),
+            ended = timeout(grace, leader.exited()) => ended.err().map(|_late| Killed::Late),
             // Another worker may begin: there is no more time to be polite.
-            () = self.order.grant.ended() => Some(match was_over {
-                true => Killed::AtOnce,
-                false => Killed::Early(begun.elapsed()),
+            () = self.order.grant.ended() => Some(if was_over {
+                Killed::AtOnce
+            } else {
+                Killed::Early(begun.elapsed())
             }),
         };
-        self.sweep(&mut child).await;
+        let _status = self.end(leader).await;
         if let Some(killed) = killed {
             tally::killed();
             self.say(&killed.told(grace));
         }
     }
 
-    /// Ends a command, and what it has left behind in its group.
-    async fn sweep(&self, child: &mut Child) {
-        let group = group(child);
-        signal(group, Signal::KILL);
-        let _ended = child.wait().await;
-        self.sweep_group(group).await;
-    }
-
-    /// The same for a command that has ended.
-    async fn sweep_group(&self, group: Option<Pid>) {
-        let Some(group) = group else { return };
-        signal(Some(group), Signal::KILL);
-        let gone = async {
-            while test_kill_process_group(group).is_ok() {
-                sleep(SWEPT_POLL).await;
-            }
-        };
-        if timeout(SWEPT_WITHIN, gone).await.is_err() {
-            self.say("what it left behind takes long to end");
-        }
-        self.order.sweeper.remove(group);
+    /// Ends a command and everything that it has started, and returns when
+    /// nothing of that is alive.
+    async fn end(&self, leader: Leader) -> io::Result<ExitStatus> {
+        leader
+            .end(&self.order.sweeper, |words| self.say(words))
+            .await
     }
 
     fn say(&self, words: &str) {
@@ -246,69 +293,9 @@ async fn asked_to_stop(stopping: &mut watch::Receiver<bool>) {
     let _gone = stopping.wait_for(|stop| *stop).await.is_err();
 }
 
-/// The process group of a command that was not waited for yet.
-fn group(child: &Child) -> Option<Pid> {
-    child.id().and_then(|id| Pid::from_raw(id as i32))
-}
-
-fn signal(group: Option<Pid>, signal: Signal) {
-    if let Some(group) = group {
-        // Who is gone already needs no signal.
-        let _gone = kill_process_group(group, signal);
-    }
-}
-
-fn told(ended: std::io::Result<ExitStatus>) -> String {
+fn told(ended: io::Result<ExitStatus>) -> String {
     match ended {
         Ok(status) => format!("it ended ({status})"),
         Err(error) => format!("it cannot be waited for ({error})"),
     }
-}
-
-/// Becomes the command, after it is settled that it ends with its parent. What
-/// prevents that is said to whoever reads where we would; it hears nothing when
-/// the command is there.
-pub(crate) fn become_command(args: &ChildArgs) -> Result<(), Failure> {
-    let saying = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)
-        .context("nobody to tell")
-        .map_err(Failure::Failed)?;
-    let refusal = refusal(args);
-    let mut saying = std::fs::File::from(saying);
-    // Where nobody listens, the exit code tells.
-    let _unheard = saying.write_all(refusal.to_string().as_bytes());
-    Err(refusal)
-}
-
-/// Sees to it that this process ends with the one that started it.
-pub(crate) fn end_with_parent() -> Result<(), Failure> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .context("cannot end with the parent")
-        .map_err(Failure::Failed)
-}
-
-/// The same where that one is known, and may have ended already.
-pub(crate) fn end_with(parent: u32) -> Result<(), Failure> {
-    end_with_parent()?;
-    let found = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
-    match found == Some(parent) {
-        true => Ok(()),
-        // It was gone before that could be settled.
-        false => Err(Failure::Failed(anyhow!("who started it has ended"))),
-    }
-}
-
-/// Why this did not become the command.
-fn refusal(args: &ChildArgs) -> Failure {
-    if let Err(failure) = end_with(args.parent) {
-        return failure;
-    }
-    let [command, arguments @ ..] = args.command.as_slice() else {
-        return Failure::Usage("a command is missing".to_owned());
-    };
-    let error = std::process::Command::new(command)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .exec();
-    let command = command.display();
-    Failure::Failed(anyhow!("cannot run {command}: {error}"))
 }

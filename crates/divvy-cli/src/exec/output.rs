@@ -4,11 +4,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
-use tokio::process::Child;
+use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::mpsc;
 
 use super::Lines;
@@ -64,14 +64,19 @@ impl Output {
     }
 
     /// Passes on what a command writes, if that is asked for.
-    pub(super) fn follow(&self, partition: &str, child: &mut Child) {
-        let Self::Lines(lines) = self else { return };
+    pub(super) fn follow(&self, partition: &str, child: &mut Child) -> std::io::Result<()> {
+        let Self::Lines(lines) = self else {
+            return Ok(());
+        };
         if let Some(stdout) = child.stdout.take() {
+            let stdout = ChildStdout::from_std(stdout)?;
             tokio::spawn(pass_on(stdout, partition.to_owned(), false, lines.clone()));
         }
         if let Some(stderr) = child.stderr.take() {
+            let stderr = ChildStderr::from_std(stderr)?;
             tokio::spawn(pass_on(stderr, partition.to_owned(), true, lines.clone()));
         }
+        Ok(())
     }
 }
 

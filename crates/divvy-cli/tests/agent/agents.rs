@@ -189,7 +189,28 @@ impl Agents {
         self.signal(at, Signal::HUP);
     }
 
-    fn signal(&self, at: usize, signal: Signal) {
+    /// How many commands an agent has started so far.
+    pub(crate) fn starts_of(&self, at: usize) -> usize {
+        let name = &self.agents[at].name;
+        let lines = self.lines().into_iter();
+        lines.filter(|line| line.worker == *name).count()
+    }
+
+    /// The partitions whose commands were started, once for each start.
+    pub(crate) fn started(&self) -> Vec<String> {
+        self.lines()
+            .into_iter()
+            .map(|line| line.partition)
+            .collect()
+    }
+
+    /// Whether an agent stands still.
+    pub(crate) fn is_stopped(&self, at: usize) -> bool {
+        let stat = format!("/proc/{}/stat", self.agents[at].child.id());
+        std::fs::read_to_string(stat).is_ok_and(|stat| stat.contains(") T "))
+    }
+
+    pub(crate) fn signal(&self, at: usize, signal: Signal) {
         kill_process(Pid::from_child(&self.agents[at].child), signal).expect("it is our child");
     }
 

@@ -3,6 +3,7 @@
 mod agents;
 mod python;
 mod refusals;
+mod stalls;
 
 use std::time::Duration;
 

@@ -343,7 +343,7 @@ fn a_store_that_grants_nothing_yet_is_said_to() {
     on(&kinds, async |mut fleet| {
         let path = fleet.directory().join("agent.yaml");
         let text = std::fs::read_to_string(&path).unwrap();
-        // The quarantine of a store that has just started lasts as long.
+        // The quarantine of a new store lasts as long, and two heartbeats.
         std::fs::write(&path, text.replace("lease_ttl: 2s", "lease_ttl: 300s")).unwrap();
         fleet.start("one");
         let status = || -> Value {
@@ -355,11 +355,15 @@ fn a_store_that_grants_nothing_yet_is_said_to() {
             .await;
         assert_eq!(status()["partitions"][3]["misaligned"], "quarantine");
         let text = fleet.done("status --list");
-        assert!(text.contains("the store has just started"), "{text}");
+        assert!(
+            text.contains("the store is new, has restarted or lost its data"),
+            "{text}"
+        );
         let remark = "nobody owns it: the store grants nothing yet (quarantine)";
         assert_eq!(text.matches(remark).count(), 8, "{text}");
         let text = fleet.done("why demo:3");
-        let words = "demo:3 has no owner: the store has just started, and grants nothing yet";
+        let words = "demo:3 has no owner: the store is new, has restarted or lost its data, \
+                     and grants nothing yet";
         assert!(text.starts_with(words), "{text}");
     });
 }

@@ -1,9 +1,10 @@
 //! Webhooks: what is sent, and what becomes of the answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use divvy_testbed::{Certificates, until};
 use rustix::process::Signal;
@@ -216,6 +217,69 @@ async fn what_passes_is_tried_again_within_the_deadline() {
     .await;
     service.answers("start", Manner::Endless);
     until(SOON, "all are owned", async || owned(&member).await == 3).await;
+}
+
+/// The starts that a service has heard of, in order: partitions and tokens.
+fn starts(service: &Service) -> Vec<(String, i64)> {
+    let text = |field: &Value| field.as_str().unwrap().to_owned();
+    let heard = service.heard("start").into_iter();
+    heard
+        .map(|start| {
+            let token = text(&start.body["token"]).parse().unwrap();
+            (text(&start.body["partition"]), token)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_start_is_not_sent_again_after_its_lease_has_ended() {
+    for kind in ["agent", "worker"] {
+        let directory = TempDir::new().unwrap();
+        let service = Service::start(None).await;
+        service.answers("start", Manner::Status(503, ""));
+        let url = format!("http://{}/", service.address);
+        let store = format!("--store file:{}/store.db", directory.path().display());
+        let config = directory.path().join("member.yaml");
+        std::fs::write(&config, "preset: fast\nstart_deadline: 60s\n").unwrap();
+        let start = |name: &str| {
+            let words = words(kind, directory.path(), &url)
+                .replace("--store memory", &store)
+                .replace("--preset fast", "")
+                .replace("--node a", &format!("--node {name}"))
+                .replace("--instance a", &format!("--instance {name}"));
+            Member::start_with(&words, &["--config", config.to_str().unwrap()])
+        };
+        let first = start("first");
+        until(SOON, "starts are tried again", async || {
+            starts(&service).len() > 6
+        })
+        .await;
+        first.signal(Signal::STOP);
+        let before: BTreeMap<String, i64> = starts(&service).into_iter().collect();
+        let _second = start("second");
+        until(SOON, "another has them", async || {
+            let now: BTreeMap<String, i64> = starts(&service).into_iter().collect();
+            now.len() == 3
+                && now
+                    .iter()
+                    .all(|(name, token)| before.get(name) < Some(token))
+        })
+        .await;
+        first.signal(Signal::CONT);
+        let resumed = Instant::now();
+        until(SOON, "it would have tried again", async || {
+            resumed.elapsed() > Duration::from_secs(3)
+        })
+        .await;
+        let mut highest = BTreeMap::new();
+        for (partition, token) in starts(&service) {
+            let last = highest.insert(partition.clone(), token).unwrap_or_default();
+            assert!(
+                token >= last,
+                "{kind}: {partition} starts with {token} after {last}"
+            );
+        }
+    }
 }
 
 #[tokio::test]

@@ -100,9 +100,10 @@ impl Ground {
         stream.write_all(b"KEYS *\r\nQUIT\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
+        // The quarantine is of the whole server, not of a cluster: it stays.
         let lines = answer
             .lines()
-            .filter(|line| !line.starts_with(['*', '$', '+']));
+            .filter(|line| !line.starts_with(['*', '$', '+']) && *line != "divvy:quarantine");
         lines.map(str::to_owned).collect()
     }
 }

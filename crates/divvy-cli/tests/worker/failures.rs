@@ -83,10 +83,9 @@ async fn paused(bed: Bed, choose: fn(&Fleet) -> usize) -> (Fleet, usize) {
     (fleet, victim)
 }
 
-/// What a worker has started goes on while it is paused itself, and would be
-/// taken for its successor's by a resource that does not look at tokens. One
-/// that does refuses all of it from the successor's first effect on.
-pub(crate) async fn what_a_paused_worker_left_running_is_refused(bed: Bed) {
+/// What a worker has started is killed when its lease ends, although the worker
+/// itself stands still: its successors' effects are never mixed with it.
+pub(crate) async fn commands_of_a_paused_worker_end_before_its_successors_start(bed: Bed) {
     let mut fleet = Fleet::empty(bed, 6);
     let ledger = Ledger::open(&fleet.bed);
     let command = ledger.command();
@@ -108,11 +107,15 @@ pub(crate) async fn what_a_paused_worker_left_running_is_refused(bed: Bed) {
         had.iter().all(|(name, token)| highest[name] > *token)
     })
     .await;
-    until(SOON, "what it left running is refused", async || {
-        had.iter()
-            .all(|(name, token)| ledger.refused(name, *token) > 1)
+    let late = divvy::manager::now() + LEASE;
+    until(SOON, "time has passed", async || {
+        divvy::manager::now() > late
     })
     .await;
+    for (name, token) in &had {
+        let refused = ledger.refused(name, *token);
+        assert_eq!(refused, 0, "{name} went on beside its successor");
+    }
     fleet.resume(victim);
     until(SOON, "it learns that its session is over", async || {
         fleet.workers[victim].has("session_ended")

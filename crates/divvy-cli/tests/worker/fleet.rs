@@ -108,6 +108,10 @@ impl Worker {
                 "stopped" => {
                     owned.remove(partition);
                 }
+                // As when it was paused before its start was called.
+                "started" if line["failed"] == true => {
+                    owned.remove(partition);
+                }
                 _ => {}
             }
         }

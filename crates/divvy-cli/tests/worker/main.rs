@@ -27,7 +27,7 @@ on_every!([Store::File, Store::Redis, Store::Nats]; failures;
     a_killed_leader_is_replaced,
     a_paused_worker_finds_out_before_it_acts,
     a_paused_leader_finds_out_before_it_acts,
-    what_a_paused_worker_left_running_is_refused,
+    commands_of_a_paused_worker_end_before_its_successors_start,
     a_second_process_of_an_instance_is_told,
     a_rolling_restart_by_signals_moves_nothing,
 );

@@ -19,6 +19,6 @@ mod place;
 mod root;
 
 pub use committed::{AssembleError, Committed};
-pub use member::{INSTANCE_BYTES_MAX, STOPPING_MAX, UNABLE_MAX};
+pub use member::{INSTANCE_BYTES_MAX, STOPPING_MAX, STRUCK_OUT, UNABLE_MAX};
 pub use place::chunk_version;
 pub use root::{EncodedRoot, ROOT_BYTES_MAX, RootHead, encode_root};

@@ -17,6 +17,8 @@ pub enum Defect {
     GrantOnFirstBeat,
     /// A worker is taken as gone as soon as it is late.
     FenceEarly,
+    /// A record that was lost is replaced by one that says its session ended.
+    FenceMissing,
     /// A worker is taken as gone without its record saying so.
     FenceWithoutCompare,
     /// A partition that the source no longer names leaves the root at once.
@@ -57,6 +59,8 @@ pub enum Defect {
     StopNotCalled,
     /// Tokens come from the wall clock.
     TokenFromClock,
+    /// Answers count whatever life of the store they come from.
+    TrustEveryLife,
     /// What is no record is taken for the end of whoever wrote there before.
     TrustScribbles,
     /// A root keeps the number of the one before.
@@ -72,6 +76,7 @@ impl Defect {
         Self::GrantWithoutAck,
         Self::GrantOnFirstBeat,
         Self::FenceEarly,
+        Self::FenceMissing,
         Self::FenceWithoutCompare,
         Self::ForgetDropped,
         Self::ForgetToRestart,
@@ -92,6 +97,7 @@ impl Defect {
         Self::StartBeforeStopped,
         Self::StopNotCalled,
         Self::TokenFromClock,
+        Self::TrustEveryLife,
         Self::TrustScribbles,
         Self::VersionReused,
     ];

@@ -51,7 +51,7 @@ use std::time::Duration;
 use super::action::Action;
 use super::codec::INSTANCE_BYTES_MAX;
 use super::defect::Defect;
-use super::event::{Clock, Event, SelfDescription};
+use super::event::{Clock, Event, Reply, SelfDescription};
 use super::record::{Holding, Lifecycle, SessionId, Shutdown, State, Version};
 use super::retries::Retries;
 use super::settings::LeaderSettings;
@@ -60,7 +60,7 @@ use crate::error::Invalid;
 use crate::moment::Moment;
 use crate::operations::Operations;
 use crate::partition::Partition;
-use crate::store::{Incarnation, Token};
+use crate::store::{Incarnation, StoreErrorKind, Token};
 use crate::strategy::Strategy;
 use crate::timers::Timers;
 
@@ -146,6 +146,8 @@ pub struct Member {
     stopping: Option<Shutdown>,
     /// The life of the store, once it is reached.
     incarnation: Option<Incarnation>,
+    /// The connection on which the store was last found to be in that life.
+    connection: Option<u64>,
     begun_at: Moment,
     claim: Claim,
     session: Option<Session>,
@@ -200,6 +202,7 @@ impl Member {
             is_over: false,
             stopping: None,
             incarnation: None,
+            connection: None,
             begun_at: clock.now,
             claim: Claim::default(),
             session: None,
@@ -246,6 +249,33 @@ impl Member {
             self.dispatch(event);
         }
         self.settle();
+    }
+
+    /// Takes in something that came from the store, on the connection of this
+    /// number; none if the connection changed meanwhile. A store may be in
+    /// another life on every new connection, and what it says proves something
+    /// only once it is known in which: until [`Event::Connected`] came on a
+    /// connection too, answers on it are as good as none.
+    pub fn hear(&mut self, clock: Clock, connection: Option<u64>, event: Event) {
+        let is_known = connection.is_some() && connection == self.connection;
+        let trusts_all = self.defect == Some(Defect::TrustEveryLife);
+        match event {
+            Event::Connected(_) => self.connection = connection,
+            Event::Reply(_, Reply::Failed(_)) => {}
+            Event::Reply(id, _) if !is_known && !trusts_all => {
+                let unknown = Reply::Failed(StoreErrorKind::Unknown);
+                return self.handle(clock, Event::Reply(id, unknown));
+            }
+            // Everything is read when the life is known.
+            Event::Seen(_) if !is_known && !trusts_all => return self.wake(clock),
+            _ => {}
+        }
+        self.handle(clock, event);
+    }
+
+    /// The connection on which the life of the store is known.
+    pub fn connection(&self) -> Option<u64> {
+        self.connection
     }
 
     /// Does what is due. A call too early does nothing.

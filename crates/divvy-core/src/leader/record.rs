@@ -139,6 +139,9 @@ pub struct WorkerRecord {
     /// Partitions, by the native hash of their text and in order, that it could
     /// not start: others shall have them for now, if there are any.
     pub unable: Vec<u64>,
+    /// The longest lease that its process has known any worker to have, at
+    /// least its own: what a store that forgot cannot say any more.
+    pub longest: Duration,
 }
 
 impl WorkerRecord {
@@ -165,6 +168,7 @@ impl WorkerRecord {
             refresh: 0,
             alarm: 0,
             unable: Vec::new(),
+            longest: lease,
         }
     }
 }
@@ -195,7 +199,10 @@ pub struct Root {
     /// Whether the store has forgotten something, and nothing is granted until
     /// everyone is known to have stopped.
     pub quarantine: bool,
-    /// The lease length of the cluster; members with another are refused.
+    /// The epoch of the last root that set a quarantine, 0 if none did: what
+    /// a worker found that knew only older epochs is answered.
+    pub answered: u64,
+    /// The longest lease of the sessions that it names.
     pub lease: Duration,
     /// The sessions that entries name by index.
     pub sessions: Vec<SessionEntry>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::leader::{HookId, OperationId};
 use crate::moment::Moment;
-use crate::store::{Claim, LeaseKey, Nonce, Token, WorkerInfo};
+use crate::store::{Claim, Heartbeat, LeaseKey, Nonce, Token};
 
 /// One tenure of a lease in this process: from its grant until its partition
 /// has stopped. Never used twice.
@@ -82,16 +82,7 @@ pub enum Operation {
         ttl: Duration,
     },
     /// A heartbeat.
-    Beat {
-        /// Of this session.
-        session: Nonce,
-        /// What the worker says of itself.
-        info: WorkerInfo,
-        /// How long it is a live member.
-        heartbeat_ttl: Duration,
-        /// How long it has its name.
-        session_ttl: Duration,
-    },
+    Beat(Box<Heartbeat>),
     /// End a session and its membership.
     Leave {
         /// Which.
@@ -235,7 +226,8 @@ pub enum Report {
     Backoff(Duration),
     /// The store works again.
     Recovered,
-    /// The store grants nothing for so long, because it has just started.
+    /// The store grants nothing for so long, because it restarted or lost its
+    /// data, and a lease that it forgot may still be in use.
     Quarantined(Duration),
     /// Something failed and will be tried again, or needs a person.
     Problem(Box<str>),

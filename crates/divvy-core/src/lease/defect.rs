@@ -43,6 +43,21 @@ pub enum Defect {
     BackoffForever,
     /// A failed start keeps its lease.
     KeepFailedStart,
+    /// A grant whose answer came so late that it is over, or about to be, is
+    /// started all the same.
+    StartLate,
+    /// A lease that was granted after this worker was asked to stop is started.
+    StartWhileStopping,
+    /// After one failed renewal a lease is not renewed any more.
+    RenewOnce,
+    /// Of many leases only the first batch is renewed.
+    RenewFirstBatch,
+    /// A partition is given up although it has become this worker's while it
+    /// was asked whether it may move.
+    ShedOwn,
+    /// A store that forgot is waited for as long as the own lease lasts, not
+    /// the longest one.
+    QuarantineByOwnLease,
 }
 
 impl Defect {
@@ -66,5 +81,11 @@ impl Defect {
         Self::LeaveBeforeStop,
         Self::BackoffForever,
         Self::KeepFailedStart,
+        Self::StartLate,
+        Self::StartWhileStopping,
+        Self::RenewOnce,
+        Self::RenewFirstBatch,
+        Self::ShedOwn,
+        Self::QuarantineByOwnLease,
     ];
 }

@@ -5,7 +5,7 @@ use super::settings::LeaseSettings;
 use crate::error::Invalid;
 use crate::leader::{HookEnd, HookId, OperationId};
 use crate::store::{
-    Acquired, GroupDocument, Holder, Incarnation, LeaseNotice, Member, SessionStart,
+    Acquired, Beaten, GroupDocument, Holder, Incarnation, LeaseNotice, Member, SessionStart,
     StoreErrorKind, Tenure,
 };
 use crate::worker::{WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN, is_weight};
@@ -50,8 +50,10 @@ pub enum Event {
 pub enum Reply {
     /// What became of the wish for a session.
     Session(SessionStart),
-    /// Whether the session was current, for heartbeats and leaving.
-    Beaten(Tenure),
+    /// What came of a heartbeat.
+    Beaten(Beaten),
+    /// Whether the session that was left was current.
+    Left(Tenure),
     /// The live workers, and what operators wish.
     Members(Vec<Member>, Option<String>),
     /// The documents of all groups.

@@ -23,6 +23,7 @@ mod log;
 mod operations;
 mod outlook;
 mod placement;
+mod quarantine;
 mod reconcile;
 mod renewal;
 mod roster;
@@ -57,6 +58,7 @@ use self::backoff::Backoff;
 use self::disagreement::Disagreements;
 use self::groups::Groups;
 use self::operations::Purpose;
+use self::quarantine::QuarantineWait;
 use self::roster::Roster;
 use self::session::Session;
 use self::strangers::Strangers;
@@ -86,6 +88,8 @@ pub struct MemberSetup {
     /// Where nonces and jitter come from: different in every process and every
     /// start.
     pub seed: u64,
+    /// How many leases go into one operation.
+    pub batches: Batches,
     /// Whether hooks may have to wait for others before they are called: then
     /// their time counts from when that is told.
     pub hooks_wait: bool,
@@ -102,6 +106,31 @@ impl MemberSetup {
         }
         Group::check_all(&self.groups)?;
         self.description.check()
+    }
+}
+
+/// How many leases go into one operation on the store, at most: one that is
+/// lost takes no more with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batches {
+    /// Of those that are renewed.
+    pub renewals: usize,
+    /// Of those that are asked for.
+    pub acquires: usize,
+    /// Of those that are given back.
+    pub releases: usize,
+    /// Of those that are looked at.
+    pub looks: usize,
+}
+
+impl Default for Batches {
+    fn default() -> Self {
+        Self {
+            renewals: 2_000,
+            acquires: 2_000,
+            releases: 2_000,
+            looks: 5_000,
+        }
     }
 }
 
@@ -162,8 +191,7 @@ pub struct Member {
     backoff: Backoff,
     /// Reconciles so far.
     round: u64,
-    /// Nothing is granted before this, by the store's own word.
-    quarantine: Option<Moment>,
+    quarantine: QuarantineWait,
     /// When the worker last got its name, and whether it has waited for
     /// others since.
     joined: Option<Moment>,
@@ -218,7 +246,7 @@ impl Member {
             tenures: Tenures::default(),
             backoff: Backoff::default(),
             round: 0,
-            quarantine: None,
+            quarantine: QuarantineWait::default(),
             joined: None,
             is_window_over: false,
             missed: Vec::new(),
@@ -321,6 +349,7 @@ impl Member {
             healthy: description.healthy && self.life != Life::Stopping,
             drained: self.is_drain_asked,
             quarantined: self.is_quarantined(),
+            lease_ttl_ms: Some(settings.lease_ttl.as_nanos().div_ceil(1_000_000) as u64),
             groups: self.groups.told(),
             partitions: self.groups.sizes(),
             max_partitions: limit(settings.max_partitions),
@@ -341,11 +370,6 @@ impl Member {
     /// everything.
     fn is_drained(&self) -> bool {
         self.is_drain_asked || self.wishes.is_drained(self.setup.worker.name.as_str())
-    }
-
-    /// Whether the store grants nothing yet.
-    fn is_quarantined(&self) -> bool {
-        self.quarantine.is_some_and(|until| self.now < until)
     }
 
     /// Whether operators wish that this worker takes nothing more.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Invalid};
 use crate::name;
+use crate::store::quarantine::{Quarantine, QuarantineReport};
 use crate::worker::{WORKER_WEIGHT_DEFAULT, WORKER_WEIGHT_MAX, WORKER_WEIGHT_MIN, is_weight};
 
 /// Longest name of a cluster, worker or group in lease mode, in bytes.
@@ -217,9 +218,9 @@ pub enum Acquired {
     Granted(Token),
     /// Somebody has it, perhaps an earlier tenure of the same worker.
     Held,
-    /// Nobody gets it for so long: the store started a moment ago, and leases
+    /// Nobody gets it yet: the store restarted or lost its data, and leases
     /// that it forgot may still be in use.
-    Quarantined(Duration),
+    Quarantined,
 }
 
 /// Whether a tenure, of a lease or of a session, was still the current one
@@ -269,6 +270,45 @@ pub enum SessionStart {
     Taken(Duration),
 }
 
+/// A heartbeat: it renews a session and keeps its worker a live member.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heartbeat {
+    /// The session.
+    pub session: Nonce,
+    /// What the worker says of itself.
+    pub info: WorkerInfo,
+    /// How long it is a live member.
+    pub heartbeat_ttl: Duration,
+    /// How long it has its name.
+    pub session_ttl: Duration,
+    /// What it knows of the store's quarantine. It counts also when the session
+    /// is over.
+    pub report: QuarantineReport,
+}
+
+impl Heartbeat {
+    /// A heartbeat that reports nothing of quarantines.
+    pub fn new(session: Nonce, info: WorkerInfo, heartbeat_ttl: Duration, ttl: Duration) -> Self {
+        Self {
+            session,
+            info,
+            heartbeat_ttl,
+            session_ttl: ttl,
+            report: QuarantineReport::default(),
+        }
+    }
+}
+
+/// What a store answers to a heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a session that is over gives no right to work"]
+pub struct Beaten {
+    /// Whether the session was current.
+    pub tenure: Tenure,
+    /// The store's quarantine, after the report of this heartbeat.
+    pub quarantine: Quarantine,
+}
+
 /// What a worker says of itself with every heartbeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -283,6 +323,10 @@ pub struct WorkerInfo {
     /// Whether the store grants it nothing yet: for those who look on.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub quarantined: bool,
+    /// How long its leases last, in milliseconds: the others remember the
+    /// longest, for a store that forgets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_ttl_ms: Option<u64>,
     /// The groups that it serves; nothing means all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
@@ -326,6 +370,7 @@ impl Default for WorkerInfo {
             healthy: true,
             drained: false,
             quarantined: false,
+            lease_ttl_ms: None,
             groups: None,
             partitions: BTreeMap::new(),
             max_partitions: None,

@@ -11,6 +11,7 @@ use super::lease::{
     Tenure, Token, WorkerId,
 };
 use super::move_log::with_moves;
+use super::quarantine::{Quarantine, QuarantineId, QuarantineReport};
 use crate::moment::Moment;
 
 /// The store's own clocks at the time of a call.
@@ -52,6 +53,8 @@ pub struct LeaseTable {
     groups: BTreeMap<LeaseName, String>,
     wishes: BTreeMap<LeaseName, String>,
     move_logs: BTreeMap<LeaseName, String>,
+    /// One that is over, unless the table was restarted.
+    quarantine: Quarantine,
 }
 
 impl LeaseTable {
@@ -66,6 +69,10 @@ impl LeaseTable {
         if live(&self.leases, &claim.key, time.now).is_some() {
             return Acquired::Held;
         }
+        if !self.quarantine.is_over {
+            return Acquired::Quarantined;
+        }
+        self.quarantine.cover(ttl);
         let last = self.fences.get(&claim.key).map(|(token, _)| *token);
         let token = Token::after(last, time.unix_ms);
         self.fences.insert(claim.key.clone(), (token, claim.nonce));
@@ -143,6 +150,20 @@ impl LeaseTable {
         let member = Expiring::new(info.to_owned(), time.now, heartbeat_ttl);
         self.members.insert(worker.clone(), member);
         Tenure::Current
+    }
+
+    /// Takes in what a member reports with its heartbeat, also with one of a
+    /// session that is over, and gives the quarantine as it is then.
+    pub fn report(&mut self, report: &QuarantineReport) -> Quarantine {
+        self.quarantine.report(report);
+        self.quarantine.clone()
+    }
+
+    /// Begins a quarantine, because leases may have been granted that this
+    /// table does not have: it was restarted, or is an empty one in the place
+    /// of another.
+    pub fn begin_quarantine(&mut self, id: QuarantineId) {
+        self.quarantine = Quarantine::begin(id, Some(&self.quarantine));
     }
 
     /// Ends a session, and the membership with it.

@@ -31,7 +31,7 @@ pub(crate) struct Node {
     pub(crate) is_up: bool,
     /// Nothing reaches the store, and nothing comes back.
     pub(crate) is_cut: bool,
-    watched: Vec<Watched>,
+    pub(crate) watched: Vec<Watched>,
     pub(crate) problems: Vec<String>,
     /// Every state that it went through, after the first.
     pub(crate) states: Vec<State>,
@@ -72,6 +72,8 @@ pub(crate) struct Cluster {
     pub(crate) refused: Vec<Duration>,
     pub(crate) operations: u64,
     pub(crate) writes: u64,
+    /// What reads of its key find, and what makes every write of it conflict.
+    pub(crate) replaced: Option<Entry>,
 }
 
 impl Cluster {
@@ -92,6 +94,7 @@ impl Cluster {
             refused: Vec::new(),
             operations: 0,
             writes: 0,
+            replaced: None,
         }
     }
 
@@ -347,8 +350,17 @@ impl Cluster {
     }
 
     fn operate(&mut self, operation: Operation) -> Reply {
+        let replaced = self.replaced.as_ref();
         match operation {
-            Operation::Get(key) => Reply::Got(self.table.get(&key)),
+            Operation::Get(key) => match replaced.filter(|entry| entry.key == key) {
+                Some(entry) => Reply::Got(Some(entry.clone())),
+                None => Reply::Got(self.table.get(&key)),
+            },
+            Operation::CompareAndSet { key, .. }
+                if replaced.is_some_and(|entry| entry.key == key) =>
+            {
+                Reply::Written(Outcome::Conflict)
+            }
             Operation::List(prefix) => Reply::Listed(self.table.list(&prefix)),
             Operation::CompareAndSet {
                 key,
@@ -411,6 +423,14 @@ impl Cluster {
             if !self.nodes[node].is_cut {
                 self.tell(node, Event::Connected(self.incarnation.clone()));
             }
+        }
+    }
+
+    /// The store is in another life, with all that it had.
+    pub(crate) fn restart_store(&mut self, life: &str) {
+        self.incarnation = Incarnation::new(life);
+        for node in 0..self.nodes.len() {
+            self.tell(node, Event::Connected(self.incarnation.clone()));
         }
     }
 

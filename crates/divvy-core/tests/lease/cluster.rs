@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use divvy_core::leader::{HookEnd, HookId};
 use divvy_core::lease::{
-    Action, Ending, Event, Group, LeaseSettings, Member, MemberSetup, Operation, Reply, Report,
-    SelfDescription,
+    Action, Batches, Ending, Event, Group, LeaseSettings, Member, MemberSetup, Operation, Reply,
+    Report, SelfDescription,
 };
 use divvy_core::store::{
-    Incarnation, LeaseKey, LeaseName, LeaseNotice, LeaseTable, StoreErrorKind, StoreTime, Token,
-    WorkerId,
+    Beaten, Incarnation, LeaseKey, LeaseName, LeaseNotice, LeaseTable, QuarantineId,
+    StoreErrorKind, StoreTime, Token, WorkerId,
 };
 use divvy_core::{Moment, MoveEntry};
 
@@ -24,6 +24,10 @@ pub(crate) struct Place {
     pub(crate) is_up: bool,
     /// Nothing reaches the store, and nothing comes back.
     pub(crate) is_cut_off: bool,
+    /// The store grants leases to it, and the answers are lost.
+    pub(crate) loses_grants: bool,
+    /// How long an answer to a wish for leases takes.
+    pub(crate) grants_take: Duration,
     pub(crate) running: BTreeMap<LeaseKey, Token>,
     pub(crate) ended: Option<Ending>,
     pub(crate) reports: Vec<Report>,
@@ -101,6 +105,7 @@ impl Cluster {
             seed: name
                 .bytes()
                 .fold(7, |seed, byte| seed * 31 + u64::from(byte)),
+            batches: Batches::default(),
             hooks_wait: false,
         }
     }
@@ -113,6 +118,8 @@ impl Cluster {
             member,
             is_up: true,
             is_cut_off: false,
+            loses_grants: false,
+            grants_take: WAY,
             running: BTreeMap::new(),
             ended: None,
             reports: Vec::new(),
@@ -152,6 +159,10 @@ impl Cluster {
                         Operation::Release { .. } | Operation::MarkMoved { .. }
                     );
                     self.places[place].given_back_by += usize::from(gives_back);
+                    let at = match operation {
+                        Operation::Acquire { .. } => self.now + self.places[place].grants_take,
+                        _ => at,
+                    };
                     self.due.push_back((at, Due::Reply(place, id, operation)));
                 }
                 Action::StartPartition { id, key, token, .. } => {
@@ -253,7 +264,12 @@ impl Cluster {
             match due {
                 Due::Event(place, event) => self.hand(place, event),
                 Due::Reply(place, id, operation) => {
-                    let reply = self.apply(place, operation);
+                    let is_lost = self.places[place].loses_grants
+                        && matches!(operation, Operation::Acquire { .. });
+                    let mut reply = self.apply(place, operation);
+                    if is_lost {
+                        reply = Reply::Failed(StoreErrorKind::Unknown, "no answer".into());
+                    }
                     self.hand(place, Event::Reply(id, reply));
                 }
             }
@@ -265,6 +281,23 @@ impl Cluster {
             {
                 self.places[place].member.wake(now);
                 self.act(place);
+            }
+        }
+    }
+
+    /// The store is restarted: with its data, or empty.
+    pub(crate) fn restart_store(&mut self, life: &str, keeps_data: bool) {
+        if !keeps_data {
+            self.table = LeaseTable::default();
+        }
+        self.table.begin_quarantine(QuarantineId::new(life));
+    }
+
+    /// Members notice that the store was restarted.
+    pub(crate) fn reconnect(&mut self, life: &str) {
+        for place in 0..self.places.len() {
+            if !self.places[place].is_cut_off {
+                self.hand(place, Event::Connected(Incarnation::new(life)));
             }
         }
     }
@@ -298,25 +331,21 @@ impl Cluster {
             Operation::OpenSession { session, ttl } => {
                 Reply::Session(table.open_session(time, &worker, session, ttl))
             }
-            Operation::Beat {
-                session,
-                info,
-                heartbeat_ttl,
-                session_ttl,
-            } => {
+            Operation::Beat(heartbeat) => {
                 let before = table.members(time, &self.name);
-                let json = info.to_json().unwrap();
-                let ttls = (heartbeat_ttl, session_ttl);
-                let tenure = table.beat(time, &worker, session, &json, ttls);
+                let json = heartbeat.info.to_json().unwrap();
+                let ttls = (heartbeat.heartbeat_ttl, heartbeat.session_ttl);
+                let tenure = table.beat(time, &worker, heartbeat.session, &json, ttls);
+                let quarantine = table.report(&heartbeat.report);
                 if table.members(time, &self.name) != before {
                     self.notify(&LeaseNotice::Members);
                 }
-                Reply::Beaten(tenure)
+                Reply::Beaten(Beaten { tenure, quarantine })
             }
             Operation::Leave { session } => {
                 let tenure = table.leave(time, &worker, session);
                 self.notify(&LeaseNotice::Members);
-                Reply::Beaten(tenure)
+                Reply::Left(tenure)
             }
             Operation::Members => {
                 Reply::Members(table.members(time, &self.name), table.wishes(&self.name))

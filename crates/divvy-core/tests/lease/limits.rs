@@ -46,6 +46,34 @@ fn nobody_exceeds_its_caps_whoever_comes_and_goes() {
 }
 
 #[test]
+fn a_lease_in_doubt_that_no_longer_fits_is_given_back_and_not_started() {
+    let mut cluster = Cluster::new();
+    let capped = LeaseSettings {
+        max_partitions: 1,
+        ..settings()
+    };
+    let group = |name: &str| Group::new(name, 1).unwrap();
+    let worker = cluster.start(Cluster::setup("a", &[("one", 1)], capped));
+    cluster.places[worker].loses_grants = true;
+    let is_granted = |cluster: &Cluster| {
+        let holder = cluster.table.holder(cluster.time(), &key("one", 0));
+        holder.is_some()
+    };
+    cluster.until(ms(2_000), is_granted);
+    // Its group is gone before the worker knows that it has the lease, and
+    // comes back when another partition has taken its room.
+    cluster.hand(worker, Event::Regrouped(vec![group("two")]));
+    cluster.places[worker].loses_grants = false;
+    cluster.until(ms(3_000), |cluster| cluster.running() == 1);
+    let both = vec![group("one"), group("two")];
+    cluster.hand(worker, Event::Regrouped(both));
+    assert!(is_granted(&cluster));
+    cluster.until(ms(1_000), |cluster| !is_granted(cluster));
+    cluster.pass(ms(20_000));
+    assert_eq!(cluster.places[worker].most, 1);
+}
+
+#[test]
 fn the_limit_of_a_group_holds_for_every_worker() {
     let mut cluster = Cluster::new();
     for name in ["a", "b", "c"] {

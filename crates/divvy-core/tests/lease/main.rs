@@ -6,5 +6,6 @@ mod limits;
 mod movement;
 mod outage;
 mod ownership;
+mod quarantine;
 mod session;
 mod wishes;

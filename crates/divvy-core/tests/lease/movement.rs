@@ -7,6 +7,31 @@ use divvy_core::lease::{Event, Group, LeaseSettings};
 use crate::cluster::{Cluster, ms, settings};
 
 #[test]
+fn a_partition_that_outlives_its_group_is_explained_after_others_have_gone() {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b"] {
+        cluster.start(Cluster::setup(name, &[("demo", 12)], settings()));
+    }
+    cluster.until(ms(2_000), |cluster| cluster.running() == 12);
+    cluster.pass(ms(5_000));
+    let stays = 1;
+    let keys: Vec<_> = cluster.places[stays].running.keys().cloned().collect();
+    assert!(!keys.is_empty());
+    cluster.places[stays].holds_stops = true;
+    let other = Group::new("other", 1).unwrap();
+    cluster.hand(stays, Event::Regrouped(vec![other]));
+    // The one that is left is not the second of two any more.
+    cluster.kill(0);
+    cluster.pass(ms(30_000));
+    let member = &cluster.places[stays].member;
+    for key in keys {
+        let explained = member.explain(&key).expect("it has not stopped yet");
+        assert_eq!(explained.holder.as_deref(), Some("b"));
+        assert_eq!(explained.desired, None);
+    }
+}
+
+#[test]
 fn a_third_worker_gets_its_share_with_one_gap_for_each_partition() {
     let mut cluster = Cluster::new();
     for name in ["a", "b"] {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divvy_core::lease::{Event, Report};
+use divvy_core::lease::{Batches, Event, LeaseSettings, Report};
 use divvy_core::store::{LeaseTable, Nonce, Tenure, WorkerId};
 
 use crate::cluster::{CLUSTER, Cluster, key, ms, settings};
@@ -31,6 +31,35 @@ fn a_worker_that_is_cut_off_stops_before_another_starts() {
     cluster.places[0].is_cut_off = false;
     cluster.until(Duration::from_secs(240), Cluster::is_settled);
     assert!(cluster.shares()[0] > 0, "it takes part again");
+}
+
+#[test]
+fn all_leases_of_a_worker_are_renewed_where_one_operation_is_not_enough() {
+    let mut cluster = Cluster::new();
+    let batch = Batches::default().renewals as u32;
+    let many = batch * 2 + batch / 2;
+    cluster.start(Cluster::setup("a", &[("demo", many)], settings()));
+    cluster.until(ms(5_000), |cluster| cluster.running() == many as usize);
+    cluster.pass(ms(30_000));
+    assert_eq!(cluster.running(), many as usize);
+    assert!(cluster.starts.values().all(|(count, _)| *count == 1));
+}
+
+#[test]
+fn a_lease_whose_grant_was_answered_late_is_renewed_in_time() {
+    let mut cluster = Cluster::new();
+    let settings = LeaseSettings {
+        renew_interval: ms(4_500),
+        operation_timeout: ms(10_000),
+        ..settings()
+    };
+    let worker = cluster.start(Cluster::setup("a", &[("demo", 1)], settings));
+    // All leases were due to be renewed just before this one was known.
+    cluster.places[worker].grants_take = ms(4_500);
+    cluster.until(ms(6_000), |cluster| cluster.running() == 1);
+    cluster.pass(ms(20_000));
+    assert_eq!(cluster.running(), 1);
+    assert_eq!(cluster.starts[&key("demo", 0)].0, 1);
 }
 
 #[test]

@@ -157,3 +157,24 @@ fn whoever_lost_its_name_ends_although_a_hook_runs_on() {
     assert_eq!(cluster.places[0].running.len(), 4, "nothing has stopped");
     assert!(cluster.places[twin].ended.is_none());
 }
+
+// Only a stranger throws a session away.
+#[cfg(feature = "simulation")]
+#[test]
+fn a_long_session_that_ends_a_little_late_is_not_taken_for_renewed() {
+    let mut cluster = Cluster::new();
+    let worker = divvy_core::store::WorkerId::new(crate::cluster::CLUSTER, "a").unwrap();
+    let (session, time) = (divvy_core::store::Nonce::new(9), cluster.time());
+    let long = std::time::Duration::from_secs(100);
+    cluster.table.open_session(time, &worker, session, long);
+    let place = cluster.start(Cluster::setup("a", &[("demo", 4)], settings()));
+    cluster.pass(ms(98_000));
+    // The clock of the store is slow: for it, two seconds less have passed.
+    let time = cluster.time();
+    assert!(cluster.table.drop_session(&worker));
+    cluster
+        .table
+        .open_session(time, &worker, session, ms(4_000));
+    cluster.until(ms(8_000), |cluster| cluster.running() == 4);
+    assert!(cluster.places[place].ended.is_none());
+}

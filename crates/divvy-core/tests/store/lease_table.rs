@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use divvy_core::Moment;
 use divvy_core::store::{
-    Acquired, Claim, LeaseKey, LeaseName, LeaseTable, Nonce, SessionStart, StoreTime, Tenure,
-    Token, WorkerId,
+    Acquired, Claim, LeaseKey, LeaseName, LeaseTable, Nonce, QuarantineId, QuarantineReport,
+    SessionStart, StoreTime, Tenure, Token, WorkerId,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -219,4 +219,57 @@ fn a_token_is_above_the_last_and_above_the_clock_even_at_the_ends() {
     assert_eq!(Token::after(Some(token(5 * 1024)), 5), token(5 * 1024 + 1));
     assert_eq!(Token::after(Some(token(9)), 0), token(10));
     assert_eq!(Token::after(None, u64::MAX).get(), i64::MAX);
+}
+
+#[test]
+fn quarantine_ends_when_a_member_has_waited_in_it_for_the_longest_lease_reported() {
+    let (mut table, [one, ..]) = (LeaseTable::default(), workers());
+    let (short, long) = (Duration::from_millis(100), Duration::from_millis(1_000));
+    let report = |longest_lease, waited| QuarantineReport {
+        longest_lease,
+        waited,
+    };
+    let claim = |nonce| Claim {
+        key: key(0),
+        nonce: Nonce::new(nonce),
+    };
+    table.begin_quarantine(QuarantineId::new("one"));
+    let seen = table.report(&report(short, None));
+    assert_eq!((seen.longest_lease, seen.is_over), (short, false));
+    assert_eq!(
+        table.acquire(time(0, 0), &one, &claim(1), short),
+        Acquired::Quarantined
+    );
+    // Another has known of a longer one.
+    assert!(!table.report(&report(long, None)).is_over);
+    let almost = long - Duration::from_nanos(1);
+    for (id, waited) in [("one", short), ("one", almost), ("another", long)] {
+        let waited = Some((QuarantineId::new(id), waited));
+        assert!(!table.report(&report(short, waited)).is_over);
+    }
+    let waited = Some((QuarantineId::new("one"), long));
+    // Not by its own lease: by the longest that it reports with it.
+    assert!(!table.report(&report(long * 2, waited)).is_over);
+    let waited = Some((QuarantineId::new("one"), long * 2));
+    assert!(table.report(&report(short, waited)).is_over);
+    let granted = table.acquire(time(0, 0), &one, &claim(2), long * 3);
+    assert!(matches!(granted, Acquired::Granted(_)));
+
+    // What was granted counts for the next one, and renewals go on in it.
+    table.begin_quarantine(QuarantineId::new("two"));
+    let seen = table.report(&report(short, None));
+    assert_eq!((seen.longest_lease, seen.is_over), (long * 3, false));
+    assert_eq!(
+        table.renew(time(1, 0), &one, &claim(2), long),
+        Tenure::Current
+    );
+    assert_eq!(
+        table.acquire(time(1, 0), &one, &claim(3), short),
+        Acquired::Held
+    );
+    assert_eq!(table.release(time(1, 0), &one, &claim(2)), Tenure::Current);
+    assert_eq!(
+        table.acquire(time(1, 0), &one, &claim(3), short),
+        Acquired::Quarantined
+    );
 }

@@ -153,7 +153,7 @@ fn why(partition: &PartitionStatus) -> String {
             "nobody has it: all who could take it have as many as they may".to_owned()
         }
         None if partition.misaligned == Some("quarantine") => {
-            "nobody has it: the store has just started, and grants nothing yet".to_owned()
+            "nobody has it: the store may have forgotten leases, and grants nothing yet".to_owned()
         }
         None => "nobody has it".to_owned(),
         Some(owner) if partition.asked_back => format!("it is asked back from {owner}"),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use divvy::store::{
-    Acquired, Claim, GroupDocument, Holder, LeaseKey, LeaseName, LeaseNotice, LeaseNotices, Leases,
-    Member, Nonce, NoticeBoard, SessionStart, StoreError, Tenure, WorkerInfo,
+    Acquired, Beaten, Claim, GroupDocument, Heartbeat, Holder, LeaseKey, LeaseName, LeaseNotice,
+    LeaseNotices, Leases, Member, Nonce, NoticeBoard, SessionStart, StoreError, Tenure,
 };
 
 use super::weather::Nature;
@@ -60,16 +60,8 @@ impl Leases for Weathered<dyn Leases> {
         self.sky.carry(Nature::Write, opened).await
     }
 
-    async fn beat(
-        &self,
-        worker: &LeaseName,
-        session: Nonce,
-        info: &WorkerInfo,
-        heartbeat_ttl: Duration,
-        session_ttl: Duration,
-    ) -> Result<Tenure, StoreError> {
-        let store = &self.store;
-        let beaten = store.beat(worker, session, info, heartbeat_ttl, session_ttl);
+    async fn beat(&self, worker: &LeaseName, heartbeat: &Heartbeat) -> Result<Beaten, StoreError> {
+        let beaten = self.store.beat(worker, heartbeat);
         self.sky.carry(Nature::Write, beaten).await
     }
 

@@ -66,6 +66,7 @@ impl Judge {
             operations_max: usize::MAX,
             members_max: lives_max,
             partitions_max,
+            start_ahead: Duration::ZERO,
             start_within: lease,
             beat_within: lease,
         };
@@ -250,6 +251,7 @@ impl Judge {
         until: Option<u64>,
     ) -> Result<(), Broken> {
         let fact = Fact::TenureDeadline {
+            nonce: None,
             member,
             partition: partition as usize,
             until: until.map(TrueTime::from_nanos),

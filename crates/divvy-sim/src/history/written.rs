@@ -75,6 +75,7 @@ impl Replay {
                     by,
                     orphaned: false,
                     life: 0,
+                    blind: false,
                     id,
                     record,
                     revision,
@@ -85,6 +86,7 @@ impl Replay {
             Record::Leader(record) => {
                 let fact = Fact::LeaderWritten {
                     by,
+                    blind: false,
                     record,
                     revision,
                 };

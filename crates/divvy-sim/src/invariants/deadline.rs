@@ -5,12 +5,17 @@
 //! that this deadline was earned: it lies a margin before the end of a lease
 //! that counts from when an applied renewal was sent. Where partitions have
 //! deadlines of their own, each is earned by its own lease, as it would end if
-//! the store's clock ran as fast as one may and the holder's as slowly.
+//! the store's clock ran as fast as one may and the holder's as slowly. Nothing
+//! is started without a deadline that is still to come: neither does a machine
+//! ask for it, nor does a driver call a hook that has waited for its turn. And no
+//! machine that was asked to stop asks for a start.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divvy_core::Moment;
+use divvy_core::leader::{Life, SessionId};
+use divvy_core::store::Nonce;
 
 use super::{Bounds, Invariant};
 use crate::clock::RATE_ERROR_MAX_PPM;
@@ -19,17 +24,22 @@ use crate::fact::{Fact, Seen};
 /// What a partition has of its own, where it does.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tenure {
-    /// Until when its lease lets it work.
-    earned: Option<Moment>,
+    /// Until when its lease lets it work, and the tenure that earned that.
+    earned: Option<(Nonce, Moment)>,
     /// Until when it says that it works; nothing inside if no longer.
     deadline: Option<Option<Moment>>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Holder {
-    /// Until when the last applied renewal lets it work.
-    earned: Option<Moment>,
+    /// Until when the last applied renewal of each session of its own lets that
+    /// work.
+    earned: BTreeMap<SessionId, Moment>,
     deadline: Option<Moment>,
+    is_stopping: bool,
+    /// Partitions whose start was asked for and not called yet, and whether
+    /// their grant has ended for good.
+    asked: BTreeMap<usize, bool>,
     /// Partitions that were started and not yet asked to stop.
     unstopped: Vec<usize>,
     /// By partition: few members have many, and there may be very many.
@@ -47,17 +57,31 @@ impl Holder {
         self.tenures.entry(partition).or_default()
     }
 
-    fn keep(&mut self, partition: usize, sent: Moment, ttl: Duration) {
-        let end = sent + usable(ttl);
+    fn keep(&mut self, partition: usize, nonce: Nonce, end: Moment) {
         let earned = &mut self.tenure(partition).earned;
-        *earned = Some(earned.map_or(end, |earned| earned.max(end)));
+        // What an earlier tenure has earned is nothing to the next.
+        let before = earned.filter(|(tenure, _)| *tenure == nonce);
+        *earned = Some((nonce, before.map_or(end, |(_, before)| before.max(end))));
+    }
+
+    /// Whether a partition may be started.
+    fn is_current(&self, partition: usize, now: Moment) -> bool {
+        let until = self.deadline_of(partition);
+        until.is_some_and(|until| now < until)
     }
 
     /// Gives what was earned, if the deadline is beyond that.
-    fn set(&mut self, partition: usize, until: Option<Moment>) -> Option<Moment> {
+    fn set(
+        &mut self,
+        partition: usize,
+        nonce: Option<Nonce>,
+        until: Option<Moment>,
+    ) -> Option<Moment> {
         let tenure = self.tenure(partition);
         tenure.deadline = Some(until);
-        let earned = tenure.earned.unwrap_or_default();
+        let is_own = |(earner, _): &(Nonce, Moment)| nonce.is_none_or(|nonce| nonce == *earner);
+        let earned = tenure.earned.filter(is_own);
+        let earned = earned.map(|(_, end)| end).unwrap_or_default();
         until.filter(|until| *until > earned).map(|_| earned)
     }
 }
@@ -73,6 +97,7 @@ fn usable(ttl: Duration) -> Duration {
 #[derive(Debug, Clone)]
 pub(super) struct Deadlines {
     members: Vec<Holder>,
+    start_ahead: Duration,
     /// Where work may outlast its lease, no renewal gives it its deadline.
     is_earned: bool,
 }
@@ -81,6 +106,7 @@ impl Deadlines {
     pub(super) fn new(bounds: &Bounds) -> Self {
         Self {
             members: vec![Holder::default(); bounds.members_max],
+            start_ahead: bounds.start_ahead,
             is_earned: bounds.is_exclusive,
         }
     }
@@ -88,19 +114,82 @@ impl Deadlines {
 
 impl Deadlines {
     /// A member says until when all that it has is current.
-    fn told(&mut self, member: usize, until: Option<Moment>) -> Result<(), String> {
+    fn told(
+        &mut self,
+        member: usize,
+        session: Option<SessionId>,
+        until: Option<Moment>,
+    ) -> Result<(), String> {
         let holder = &mut self.members[member];
         holder.deadline = until;
         let Some(until) = until else {
+            holder
+                .asked
+                .values_mut()
+                .for_each(|is_over| *is_over = true);
             return Ok(());
         };
-        let earned = holder.earned.unwrap_or_default();
-        match !self.is_earned || until <= earned {
-            true => Ok(()),
-            false => Err(format!(
-                "m{member} works until {until:?} and its renewals give it {earned:?}"
-            )),
+        let earned = session.and_then(|session| holder.earned.get(&session).copied());
+        let earned = earned.unwrap_or_default();
+        if !self.is_earned || until <= earned {
+            return Ok(());
         }
+        Err(format!(
+            "m{member} works until {until:?} and the renewals of its session give it {earned:?}"
+        ))
+    }
+
+    /// Whether what is started may be.
+    fn observe_start(&mut self, fact: &Fact<'_>) -> Result<(), String> {
+        match *fact {
+            Fact::StopAsked { member } => {
+                self.members[member].is_stopping = true;
+                Ok(())
+            }
+            Fact::StartAsked {
+                member,
+                partition,
+                now,
+            } => self.asked(member, partition, now),
+            Fact::StartBegins {
+                member,
+                partition,
+                now,
+            } => self.begins(member, partition, now),
+            _ => Ok(()),
+        }
+    }
+
+    /// A machine asks for a start.
+    fn asked(&mut self, member: usize, partition: usize, now: Moment) -> Result<(), String> {
+        let holder = &mut self.members[member];
+        if holder.is_stopping {
+            return Err(format!(
+                "m{member} was asked to stop, and asks for the start of partition {partition}"
+            ));
+        }
+        holder.asked.insert(partition, false);
+        if holder.is_current(partition, now + self.start_ahead) {
+            return Ok(());
+        }
+        let until = holder.deadline_of(partition);
+        Err(format!(
+            "m{member} asks for the start of partition {partition} at {now:?}, and its deadline \
+             is {until:?}"
+        ))
+    }
+
+    /// A driver calls a start hook.
+    fn begins(&mut self, member: usize, partition: usize, now: Moment) -> Result<(), String> {
+        let holder = &mut self.members[member];
+        let is_over = holder.asked.remove(&partition).unwrap_or_default();
+        if !is_over && holder.is_current(partition, now) {
+            return Ok(());
+        }
+        let until = holder.deadline_of(partition);
+        Err(format!(
+            "m{member} starts partition {partition} at {now:?}, and its grant ended at {until:?}"
+        ))
     }
 
     /// A member has done what it had to: nothing runs past its deadline.
@@ -135,39 +224,46 @@ impl Invariant for Deadlines {
                 record,
                 sent,
                 ..
-            } => {
+            } if record.life == Life::Live && record.beat > 0 => {
                 let holder = &mut self.members[by];
-                // A margin before the lease's end, by whoever's lease it is.
+                // A margin before the lease's end.
                 let end = sent + (record.lease - record.lease / 20);
-                holder.earned = Some(holder.earned.map_or(end, |earned| earned.max(end)));
+                let earned = holder.earned.entry(record.session).or_default();
+                *earned = end.max(*earned);
                 Ok(())
             }
             Fact::Deadline {
                 member,
+                identity,
                 until_local,
                 ..
-            } => self.told(member, until_local),
+            } => self.told(member, identity.map(|(_, session)| session), until_local),
             Fact::LeaseKept {
                 member,
                 partition,
+                nonce,
                 sent,
                 ttl,
             } => {
-                self.members[member].keep(partition, sent, ttl);
+                self.members[member].keep(partition, nonce, sent + usable(ttl));
                 Ok(())
             }
             Fact::TenureDeadline {
                 member,
                 partition,
+                nonce,
                 until_local,
                 ..
-            } => match self.members[member].set(partition, until_local) {
+            } => match self.members[member].set(partition, nonce, until_local) {
                 None => Ok(()),
                 Some(earned) => Err(format!(
                     "m{member} works on partition {partition} until {until_local:?} and its \
                      lease gives it {earned:?}"
                 )),
             },
+            Fact::StopAsked { .. } | Fact::StartAsked { .. } | Fact::StartBegins { .. } => {
+                self.observe_start(seen.fact)
+            }
             // Hooks are serial: what still starts cannot be asked to stop.
             Fact::StartEnded {
                 member,

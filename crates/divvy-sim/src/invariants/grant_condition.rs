@@ -62,13 +62,7 @@ impl GrantCondition {
             let holding = before.root.holdings[index];
             let allowed = match left(before, holding, root, after) {
                 None => Ok(()),
-                Some((entry, since)) => {
-                    if before.root.quarantine {
-                        self.waited(seen, before)
-                    } else {
-                        gone_or_acked(seen.ledger, entry, since, name)
-                    }
-                }
+                Some((entry, since)) => gone_or_acked(seen.ledger, entry, since, name),
             };
             allowed.map_err(|why| format!("{name} left {holding:?} for {after:?}: {why}"))?;
         }
@@ -157,7 +151,7 @@ fn gone_or_acked(
     since: Option<Version>,
     name: &str,
 ) -> Result<(), String> {
-    let Some(known) = ledger.workers.get(&entry.worker) else {
+    let Some(known) = ledger.last_of(&entry.worker) else {
         return Err(format!("the record of {} is missing", entry.worker));
     };
     let record = &known.value;

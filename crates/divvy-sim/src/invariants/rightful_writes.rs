@@ -10,7 +10,8 @@
 //! A store that has forgotten gives revisions out again, and whoever has not
 //! found out may mean the write that had them before: no compare-and-set is
 //! proof against that. What is written over such a revision does not count
-//! here for a while; what comes of it does, elsewhere.
+//! here for a while; what comes of it does, elsewhere. Nor does what is sent on
+//! a new connection before the life of the store is known there.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -68,9 +69,16 @@ impl RightfulWrites {
         after: &WorkerRecord,
     ) -> Result<(), String> {
         let Some(known) = before else {
+            let is_known = self.begun.contains_key(&after.session);
             return match after.life {
-                // A record that a root names and the store has lost.
+                Life::Fenced if is_known && after.session != SessionId(0) => {
+                    Err(format!("m{by} fenced a session that nobody has waited for"))
+                }
+                // What a stranger had written, in nobody's name.
                 Life::Fenced => Ok(()),
+                // A record that a root names and the store has lost: it is
+                // there again, live and as if never renewed.
+                Life::Live if after.beat == 0 && is_known => Ok(()),
                 _ => self.begin(at, Begun { by, life }, after),
             };
         };
@@ -97,6 +105,8 @@ impl RightfulWrites {
                 after.beat, before.beat
             )),
             (true, Life::Live, _) => Ok(()),
+            // A stranger wrote over it meanwhile.
+            (true, Life::Fenced, Life::Fenced) => Ok(()),
             (true, life, _) => Err(format!("m{by} wrote to its session that is {life:?}")),
             // What a stranger had written was fenced in nobody's name.
             (false, life, Life::Fenced) if expired || life != Life::Live => Ok(()),
@@ -140,6 +150,19 @@ impl Invariant for RightfulWrites {
             Fact::WorkerWritten {
                 by,
                 life,
+                record,
+                revision,
+                blind: true,
+                ..
+            } => {
+                self.highest = self.highest.max(Some(revision));
+                let begun = Begun { by, life };
+                self.begun.entry(record.session).or_insert(begun);
+                Ok(())
+            }
+            Fact::WorkerWritten {
+                by,
+                life,
                 id,
                 record,
                 revision,
@@ -154,9 +177,10 @@ impl Invariant for RightfulWrites {
                 by,
                 record,
                 revision,
+                blind,
             } => {
                 self.highest = self.highest.max(Some(revision));
-                let Some(known) = &seen.ledger.leader else {
+                let Some(known) = seen.ledger.leader.as_ref().filter(|_| !blind) else {
                     return Ok(());
                 };
                 let before = &known.value;

@@ -42,6 +42,7 @@ impl Invariant for Room {
                 member,
                 left,
                 least,
+                ..
             } if left < least => Err(format!(
                 "m{member} keeps {left} and gives up none below {least}"
             )),

@@ -1,4 +1,6 @@
-//! P2 of leases: stable membership and weights, no starts and no stops.
+//! P2 of leases: stable membership and weights, no starts and no stops. At any
+//! time, what is given up should be with another worker, and a member that could
+//! not reach the store for less than a lease and a renewal stops nothing.
 
 use super::{Bounds, Invariant};
 use crate::fact::{Fact, Phase, Seen};
@@ -30,6 +32,22 @@ impl Invariant for SteadyWork {
             Fact::StopCalled { member, partition } if self.quiet => {
                 Err(format!("m{member} stops partition {partition}"))
             }
+            Fact::Shed {
+                member,
+                is_anothers: false,
+                ..
+            } => Err(format!(
+                "m{member} gives up a partition that no other worker should have"
+            )),
+            Fact::Unrenewed {
+                member,
+                partition,
+                hindered,
+                bears,
+            } if hindered < bears => Err(format!(
+                "m{member} stops partition {partition} because it could not be renewed for \
+                 {hindered:?}, and has to bear that for {bears:?}"
+            )),
             _ => Ok(()),
         }
     }

@@ -11,7 +11,7 @@ use super::source::number_of;
 use crate::coverage::Mishap;
 use crate::fact::Fact;
 use crate::invariants::Broken;
-use crate::world::{Arrival, Happening, Observed, Over};
+use crate::world::{Arrival, Happening, Hook, Observed, Over, Start};
 
 impl World {
     pub(super) fn act(
@@ -98,7 +98,11 @@ impl World {
             identity: machine.worker_id().zip(machine.session()),
             until,
             until_local: deadline,
-        })
+        })?;
+        if deadline.is_none() {
+            self.fence(member)?;
+        }
+        Ok(())
     }
 
     fn start_partition(
@@ -113,18 +117,17 @@ impl World {
         let process = &mut self.processes[member];
         let running = Running { token, void: false };
         process.running.insert(partition, running);
-        self.tell(&Fact::StartCalled {
-            member,
-            partition,
-            name,
-            token,
-        })?;
         let lameness = self.own.lame.get(&member);
         let is_lame = lameness.is_some_and(|lameness| lameness.prevents(partition));
         if is_lame {
             self.count(Mishap::StartFailed);
         }
-        self.call(member, id, partition, true, !is_lame)
+        let start = Start {
+            name: name.into(),
+            token,
+            is_able: !is_lame,
+        };
+        self.ask(member, Hook::start(id, partition, start))
     }
 
     fn stop_partition(
@@ -133,8 +136,7 @@ impl World {
         id: HookId,
         partition: usize,
     ) -> Result<(), Broken> {
-        self.tell(&Fact::StopCalled { member, partition })?;
-        self.call(member, id, partition, false, true)
+        self.ask(member, Hook::stop(id, partition))
     }
 
     /// Ends a start hook, unless it blocks.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use divvy_core::Moment;
 use divvy_core::leader::{Action, Event, Member, MemberSetup, Reply, Retries, Shutdown, Watched};
 use divvy_core::store::{Change, Token};
 
@@ -20,6 +21,7 @@ use crate::world::{Coordination, Course, Frame, Process, Request, Stage};
 impl Coordination for LeaderMode {
     const MODE: Mode = Mode::Leader;
     const WALL_ERROR_MAX_MS: i64 = 100;
+    const KNOWS_CONNECTIONS: bool = true;
     const NEWS_LOST: Mishap = Mishap::WatchLost;
     const NEWS_LATE: Mishap = Mishap::WatchLate;
     const NEWS_REPEATED: Mishap = Mishap::WatchRepeated;
@@ -48,6 +50,7 @@ impl Coordination for LeaderMode {
             stop_deadline: settings.stop_deadline,
             lease: settings.heartbeat_ttl,
             beat: settings.heartbeat_interval,
+            driver: profile.driver,
         }
     }
 
@@ -74,7 +77,7 @@ impl Coordination for LeaderMode {
             description: process.host.description.clone(),
             seed: world.dice.number(),
             external_election: world.own.agent.is_used(),
-            hooks_wait: false,
+            hooks_wait: world.profile.driver.hook_concurrency.is_some(),
             retries: Retries::default(),
             value_bytes_max: world.profile.value_bytes_max,
         };
@@ -89,6 +92,11 @@ impl Coordination for LeaderMode {
         host.watched.clear();
         host.deadline = None;
         world.own.agent.forget(member);
+    }
+
+    fn grant_until(process: &Process<Self>, partition: usize) -> Option<Moment> {
+        let running = process.running.get(&partition)?;
+        process.host.deadline.filter(|_| !running.void)
     }
 
     fn stopped(process: &mut Process<Self>, partition: usize) {
@@ -106,6 +114,18 @@ impl Coordination for LeaderMode {
 
     fn suspended(world: &mut World, member: usize) -> Result<(), Broken> {
         world.hand(member, Event::Suspended)
+    }
+
+    fn lag(world: &World, member: usize) -> Duration {
+        if member % 2 == 1 {
+            world.own.lag
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    fn missed() -> Option<Event> {
+        Some(Event::Missed)
     }
 
     fn listens(process: &Process<Self>, change: &Arc<Change>) -> bool {

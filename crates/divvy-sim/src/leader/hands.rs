@@ -162,7 +162,7 @@ impl Hands for World {
             expected: Expected::from(before),
             value: control.encode().into(),
         };
-        if let (_, Some(change)) = self.store.apply(&operation) {
+        if let (_, Some(change)) = self.store.apply(&operation, self.now) {
             self.spread(&std::sync::Arc::new(change));
         }
     }

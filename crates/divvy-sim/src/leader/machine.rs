@@ -26,6 +26,10 @@ impl Machine for Member {
         Self::handle(self, clock, event);
     }
 
+    fn hear(&mut self, clock: Clock, connection: u64, event: Event) {
+        Self::hear(self, clock, Some(connection), event);
+    }
+
     fn next_action(&mut self) -> Option<Action> {
         Self::next_action(self)
     }
@@ -42,6 +46,7 @@ impl Machine for Member {
             Occasion::Connected(incarnation) => Event::Connected(incarnation),
             Occasion::News(change) => Event::Seen((*change).clone()),
             Occasion::Reply(id, reply) => Event::Reply(id, reply),
+            Occasion::HookBegun(id) => Event::HookBegun(id),
             Occasion::HookEnded(id, end) => Event::HookEnded(id, end),
             Occasion::Refresh => Event::RefreshRequested,
         }

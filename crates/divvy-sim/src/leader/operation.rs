@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use divvy_core::leader::{Operation, Reply};
-use divvy_core::store::{Change, Expected, Key, Outcome, Prefix, Revision};
+use divvy_core::store::{Change, Expected, Key, Outcome, Prefix, Revision, decode_part};
 
 use super::machine::describe_root;
 use super::{LeaderMode, World};
 use crate::coverage::Mishap;
-use crate::fact::Fact;
+use crate::fact::{Disturbed, Fact};
 use crate::invariants::Broken;
 use crate::ledger::{Record, Write, chunks_of};
+use crate::time::TrueTime;
+use crate::world::Coordination as _;
 
 type Request = crate::world::Request<LeaderMode>;
 
@@ -31,7 +33,16 @@ impl World {
             self.note(|| format!("store m{}: a stale read", request.member));
             return Ok(stale);
         }
-        let (reply, change) = self.store.apply(&request.operation);
+        let lag = LeaderMode::lag(self, request.member);
+        let then = self.now.elapsed().saturating_sub(lag);
+        let then = TrueTime::ZERO + then;
+        if !lag.is_zero()
+            && let Some(shown) = self.store.as_of(&request.operation, then)
+        {
+            self.count(Mishap::LaggingRead);
+            return Ok(shown);
+        }
+        let (reply, change) = self.store.apply(&request.operation, self.now);
         if let Some(change) = change {
             if let Change::Put(entry) = &change {
                 let (key, revision) = (&entry.key, entry.revision);
@@ -59,10 +70,19 @@ impl World {
             self.note(|| describe_root(root));
             self.count_moves(root);
         }
+        if let Record::Root(root) = &record
+            && root.root.incarnation != self.reach.incarnation()
+        {
+            // Written by who did not know the life of the store: nobody adopts
+            // it, and it grants nothing.
+            self.ledger.enter(record, revision, self.now);
+            return Ok(());
+        }
         let write = Write {
             by,
             orphaned: !self.is_current(request),
             life: request.generation,
+            blind: request.blind,
             sent: request.sent,
             revision,
         };
@@ -108,8 +128,46 @@ impl World {
             expected,
             value: value.into(),
         };
-        if let (_, Some(change)) = self.store.apply(&operation) {
+        if let (_, Some(change)) = self.store.apply(&operation, self.now) {
             self.spread(&Arc::new(change));
         }
+    }
+
+    /// A stranger deletes one key: a record, who leads, or the root.
+    pub(super) fn delete_key(&mut self, what: usize, is_shown: bool) -> Result<(), Broken> {
+        let entries = self.store.table.list(&Prefix::ALL);
+        let keys = entries.iter().map(|entry| (&entry.key, entry.revision));
+        // Without a chunk no root could be read any more.
+        let keys: Vec<_> = keys
+            .filter(|(key, _)| !key.as_str().starts_with("c."))
+            .collect();
+        let Some((key, revision)) = keys.get(what % keys.len().max(1)) else {
+            return Ok(());
+        };
+        let (key, revision) = ((*key).clone(), *revision);
+        self.count(Mishap::KeyDeleted);
+        self.note(|| format!("a stranger deletes {key}"));
+        match key.as_str() {
+            "leader" => self.ledger.leader = None,
+            "root" => self.ledger.root = None,
+            worker => {
+                if let Some(id) = worker.strip_prefix("w.").and_then(decode_part) {
+                    self.ledger.delete_worker(&id);
+                    // An id that no root names yet is given away at once:
+                    // nothing was granted to who had it.
+                    self.tell(&Fact::Disturbed {
+                        whose: Disturbed::Sessions,
+                        until: self.now + self.frame().lease * 2,
+                    })?;
+                }
+            }
+        }
+        let operation = Operation::Delete { key, revision };
+        if let (_, Some(change)) = self.store.apply(&operation, self.now)
+            && is_shown
+        {
+            self.spread(&Arc::new(change));
+        }
+        Ok(())
     }
 }

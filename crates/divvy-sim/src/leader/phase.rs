@@ -17,6 +17,7 @@ impl World {
     pub(super) fn heal(&mut self) -> Result<(), Broken> {
         self.end_faults()?;
         self.own.agent.turn_honest();
+        self.end_overrides();
         self.revive_all()?;
         // The application knows that the source is well again.
         let alive = (0..self.processes.len()).find(|&member| {

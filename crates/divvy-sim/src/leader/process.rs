@@ -62,7 +62,9 @@ impl Process<LeaderMode> {
         let before = |deadline| self.clock.at(now) < deadline;
         let has_authority = self.is_alive() && self.host.deadline.is_some_and(before);
         let running = self.running.iter();
-        let working = running.filter(move |(_, running)| has_authority && !running.void);
+        let working = running.filter(move |(partition, running)| {
+            has_authority && !running.void && !self.awaits_start(**partition)
+        });
         working.map(|(&partition, running)| (partition, running.token))
     }
 }

@@ -27,13 +27,17 @@ impl World {
                     self.crash(leader, fault.lasts)?;
                 }
             }
-            FaultKind::Pause(number) => self.stand_still(place(self, number), fault.lasts, false),
+            FaultKind::Pause(number) => {
+                self.stand_still(place(self, number), fault.lasts, false)?;
+            }
             FaultKind::PauseLeader => {
                 if let Some(leader) = self.leader() {
-                    self.stand_still(leader, fault.lasts, false);
+                    self.stand_still(leader, fault.lasts, false)?;
                 }
             }
-            FaultKind::Suspend(number) => self.stand_still(place(self, number), fault.lasts, true),
+            FaultKind::Suspend(number) => {
+                self.stand_still(place(self, number), fault.lasts, true)?;
+            }
             FaultKind::MassRestart(part) => self.crash_many(part, fault.lasts)?,
             FaultKind::Leave(number) => {
                 self.count(Mishap::Leave);
@@ -49,8 +53,8 @@ impl World {
                 self.add_member();
             }
             FaultKind::RollingRestart => self.roll_all(),
-            FaultKind::Stall => self.stall(fault.lasts),
-            FaultKind::Refuse => self.refuse(fault.lasts),
+            FaultKind::Stall => self.stall(fault.lasts)?,
+            FaultKind::Refuse => self.refuse(fault.lasts)?,
             FaultKind::Amnesia { back, announced } => self.forget(index, back, announced)?,
             FaultKind::Partitions(by) => {
                 self.count(Mishap::PartitionsChanged);
@@ -61,6 +65,13 @@ impl World {
                 self.refresh(place(self, number))?;
             }
             FaultKind::Scribble(what) => self.scribble(what),
+            FaultKind::Delete(what, is_shown) => self.delete_key(what, is_shown)?,
+            FaultKind::Override(what) => self.override_placement(what),
+            FaultKind::WallStep(number, by_ms) => {
+                self.count(Mishap::WallStep);
+                let place = place(self, number);
+                self.processes[place].clock.step_wall(by_ms);
+            }
             FaultKind::Weather(_)
             | FaultKind::Hooks(_)
             | FaultKind::Lame(_)
@@ -68,6 +79,7 @@ impl World {
             | FaultKind::Isolate(..)
             | FaultKind::Unhealthy(_)
             | FaultKind::Weight(..)
+            | FaultKind::Lag(_)
             | FaultKind::FalseElection => self.last(index, fault.lasts)?,
         }
         Ok(())
@@ -79,6 +91,7 @@ impl World {
         self.hook_weather = HookWeather::default();
         self.own.source.fault = None;
         self.own.lame.clear();
+        self.own.lag = Duration::ZERO;
         let count = self.processes.len();
         let mut cut = vec![None; count];
         let mut described = vec![(Health::Healthy, 1.0); count];
@@ -89,6 +102,7 @@ impl World {
                 FaultKind::Lame(number) => {
                     self.own.lame.insert(number % count, Lameness::EveryOther);
                 }
+                FaultKind::Lag(lag) => self.own.lag = self.own.lag.max(lag),
                 FaultKind::Source(fault) => self.own.source.fault = Some(fault),
                 FaultKind::Isolate(number, way) => cut[number % count] = Some(way),
                 FaultKind::Unhealthy(number) => described[number % count].0 = Health::Unhealthy,

@@ -2,17 +2,22 @@
 
 use divvy_core::Moment;
 use divvy_core::leader::HookId;
-use divvy_core::lease::{Action, StopReason, TenureId};
+use divvy_core::lease::{Action, Member, StopReason, TenureId};
 use divvy_core::store::{LeaseKey, Token};
 
-use super::LeaseWorld;
 use super::process::Running;
+use super::{LeaseMode, LeaseWorld};
 use crate::fact::Fact;
 use crate::invariants::Broken;
-use crate::world::{Observed, Over};
+use crate::world::{Coordination, Hook, Observed, Over, Start};
 
 impl LeaseWorld {
-    pub(super) fn act(&mut self, member: usize, action: Action) -> Result<(), Broken> {
+    pub(super) fn act(
+        &mut self,
+        member: usize,
+        machine: &Member,
+        action: Action,
+    ) -> Result<(), Broken> {
         match action {
             Action::Store {
                 id,
@@ -31,7 +36,10 @@ impl LeaseWorld {
             } => self.start_partition(member, id, (tenure, &key, token), until),
             Action::StopPartition {
                 id, key, reason, ..
-            } => self.stop_partition(member, id, &key, reason),
+            } => {
+                self.judge_stop(member, machine, &key, reason)?;
+                self.stop_partition(member, id, &key, reason)
+            }
             Action::Deadline { tenures, until } => {
                 for tenure in tenures {
                     self.set_deadline(member, tenure, until)?;
@@ -66,9 +74,22 @@ impl LeaseWorld {
         if let Some(running) = process.running.get_mut(&partition) {
             running.until = until;
         }
+        self.tell_deadline(member, partition)?;
+        if until.is_none() {
+            self.end_work(member, partition)?;
+        }
+        Ok(())
+    }
+
+    /// Tells until when the grant of a partition is current.
+    pub(super) fn tell_deadline(&mut self, member: usize, partition: usize) -> Result<(), Broken> {
+        let process = &self.processes[member];
+        let until = LeaseMode::grant_until(process, partition);
+        let running = process.running.get(&partition);
         let fact = Fact::TenureDeadline {
             member,
             partition,
+            nonce: running.and_then(|running| running.nonce),
             until: until.map(|moment| process.clock.time_of(moment)),
             until_local: until,
         };
@@ -96,21 +117,21 @@ impl LeaseWorld {
         };
         process.running.insert(partition, running);
         process.host.tenures.insert(tenure, partition);
-        self.tell(&Fact::StartCalled {
-            member,
-            partition,
-            name: &key.to_string(),
-            token,
-        })?;
-        self.set_deadline(member, tenure, Some(until))?;
+        self.tell_deadline(member, partition)?;
         self.tell_limits(member, partition)?;
-        self.call(member, id, partition, true, true)
+        let start = Start {
+            name: key.to_string().into(),
+            token,
+            is_able: true,
+        };
+        self.ask(member, Hook::start(id, partition, start))
     }
 
     /// Tells how much a member that started something has.
     fn tell_limits(&mut self, member: usize, partition: usize) -> Result<(), Broken> {
         let plan = self.profile.plan_of(member);
-        let (most, most_of_group) = (plan.max_partitions as usize, plan.max_per_group as usize);
+        let most = self.processes[member].host.limit_read as usize;
+        let most_of_group = plan.max_per_group as usize;
         let group = self.own.groups.group_of(partition);
         let owned = self.processes[member].owned().count();
         let same = |other: &usize| self.own.groups.group_of(*other) == group;
@@ -127,6 +148,62 @@ impl LeaseWorld {
         Ok(())
     }
 
+    /// Tells whether a machine has a reason to stop a partition.
+    fn judge_stop(
+        &mut self,
+        member: usize,
+        machine: &Member,
+        key: &LeaseKey,
+        reason: StopReason,
+    ) -> Result<(), Broken> {
+        match reason {
+            StopReason::Shed => {
+                let limit = self.processes[member].host.limit_read;
+                let least = self.profile.plan_of(member).least(limit) as usize;
+                let desired = machine.explain(key).and_then(|explained| explained.desired);
+                let own = self.processes[member].host.worker.name.as_str();
+                let is_anothers = desired.is_some_and(|desired| &*desired != own);
+                // One of those it has is the one that it gives up.
+                let left = self.processes[member].owned().count() - 1;
+                self.tell(&Fact::Shed {
+                    member,
+                    left,
+                    least,
+                    is_anothers,
+                })
+            }
+            // That of a partition which was still starting was decided before.
+            StopReason::Unrenewed if self.is_about_to_end(member, key) => {
+                let process = &self.processes[member];
+                let long = self.profile.reach_for(member);
+                let booted = process.host.booted;
+                let reached = self
+                    .hindrances
+                    .reached_until(member, booted, self.now, long);
+                let Some(reached) = reached else {
+                    return Ok(());
+                };
+                let fact = Fact::Unrenewed {
+                    member,
+                    partition: self.partition_of(key),
+                    hindered: self.now.since(reached),
+                    bears: self.profile.bears(member),
+                };
+                self.tell(&fact)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the grant of a partition has not ended, and is about to.
+    fn is_about_to_end(&self, member: usize, key: &LeaseKey) -> bool {
+        let process = &self.processes[member];
+        let until = LeaseMode::grant_until(process, self.partition_of(key));
+        let ahead = self.profile.settings_of(member, 0).drain_ahead();
+        let soon = process.clock.at(self.now) + ahead;
+        until.is_some_and(|until| until <= soon)
+    }
+
     fn stop_partition(
         &mut self,
         member: usize,
@@ -140,17 +217,7 @@ impl LeaseWorld {
         if let Some(running) = self.processes[member].running.get_mut(&partition) {
             running.stopping = true;
         }
-        self.stop_reason(reason);
-        self.tell(&Fact::StopCalled { member, partition })?;
-        if reason == StopReason::Shed {
-            let left = self.processes[member].owned().count();
-            let least = self.profile.plan_of(member).min_partitions as usize;
-            self.tell(&Fact::Shed {
-                member,
-                left,
-                least,
-            })?;
-        }
-        self.call(member, id, partition, false, true)
+        self.stop_reason(member, partition, reason);
+        self.ask(member, Hook::stop(id, partition))
     }
 }

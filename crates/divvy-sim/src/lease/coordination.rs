@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use divvy_core::Moment;
 use divvy_core::lease::{Action, Ending, Event, Member, MemberSetup, Reply};
 use divvy_core::store::Token;
 
@@ -19,6 +20,7 @@ use crate::world::{Coordination, Course, Frame, Process, Request, Stage};
 impl Coordination for LeaseMode {
     const MODE: Mode = Mode::Lease;
     const WALL_ERROR_MAX_MS: i64 = 0;
+    const KNOWS_CONNECTIONS: bool = false;
     const NEWS_LOST: Mishap = Mishap::NoticeLost;
     const NEWS_LATE: Mishap = Mishap::NoticeLate;
     const NEWS_REPEATED: Mishap = Mishap::NoticeRepeated;
@@ -48,6 +50,7 @@ impl Coordination for LeaseMode {
             stop_deadline: settings.stop_deadline,
             lease: settings.lease_ttl,
             beat: settings.heartbeat_interval,
+            driver: profile.driver,
         }
     }
 
@@ -56,7 +59,7 @@ impl Coordination for LeaseMode {
             Some(_) => format!("host-{number}"),
             None => format!("w{number}"),
         };
-        Host::new(&name, profile.plan_of(number).weight)
+        Host::new(&name, profile.plan_of(number))
     }
 
     fn observe(invariants: &mut LeaseInvariants, seen: &Seen<'_>) -> Result<(), Broken> {
@@ -66,15 +69,17 @@ impl Coordination for LeaseMode {
     fn machine(world: &mut LeaseWorld, member: usize) -> Member {
         let process = &mut world.processes[member];
         process.host.booted = world.now;
+        process.host.limit_read = process.host.limit;
         let now = process.clock.at(world.now);
         let setup = MemberSetup {
-            settings: world.profile.settings_of(member),
+            settings: world.profile.settings_of(member, process.host.limit),
             worker: process.host.worker.clone(),
             groups: world.own.groups.own(&world.profile.plan_of(member).serves),
             dynamic: world.profile.is_dynamic(),
             description: process.host.description,
             seed: world.dice.number(),
-            hooks_wait: false,
+            batches: world.profile.batches,
+            hooks_wait: world.profile.driver.hook_concurrency.is_some(),
         };
         let mut machine = match world.profile.defect {
             Some(defect) => Member::planted(setup, now, defect),
@@ -91,6 +96,14 @@ impl Coordination for LeaseMode {
         process.host.tenures.clear();
     }
 
+    fn grant_until(process: &Process<Self>, partition: usize) -> Option<Moment> {
+        process.running.get(&partition)?.until
+    }
+
+    fn start_called(world: &mut LeaseWorld, member: usize, partition: usize) -> Result<(), Broken> {
+        world.tell_deadline(member, partition)
+    }
+
     fn stopped(process: &mut Process<Self>, partition: usize) {
         if let Some(running) = process.running.remove(&partition) {
             process.host.tenures.remove(&running.tenure);
@@ -100,10 +113,10 @@ impl Coordination for LeaseMode {
     fn act(
         world: &mut LeaseWorld,
         member: usize,
-        _machine: &Member,
+        machine: &Member,
         action: Action,
     ) -> Result<(), Broken> {
-        world.act(member, action)
+        world.act(member, machine, action)
     }
 
     fn suspended(world: &mut LeaseWorld, member: usize) -> Result<(), Broken> {
@@ -152,7 +165,11 @@ impl Coordination for LeaseMode {
             true => world.dice.below(4),
             false => usize::MAX,
         };
-        Ok((world.apply(request, most)?, lost))
+        let reply = world.apply(request, most)?;
+        if !lost {
+            world.note_longest_lease(request, &reply);
+        }
+        Ok((reply, lost))
     }
 
     fn remember(store: &mut Store, fault: usize) {

@@ -3,20 +3,55 @@
 use std::time::Duration;
 
 use divvy_core::leader::Overdue;
-use divvy_core::lease::LeaseSettings;
+use divvy_core::lease::{Batches, LeaseSettings};
 
 use super::fault::{LeaseFault, LeaseFaultKind};
+use super::groups::Groups;
 use super::profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan};
 use crate::dice::Dice;
 use crate::fault::{HookWeather, Isolation, Weather};
 use crate::mode::Mode;
 use crate::time::TrueTime;
+use crate::world::{DRIVERS, DriverPlan};
 
 /// Names of groups: the shared layout allows for odd ones.
 const NAMES: [&str; 4] = ["orders", "mail out", "größe=1", "x"];
 
 /// Wishes are drawn on their own, beside what a seed has had before them.
 const WISHES: u64 = 0x7769_7368;
+
+/// So are the lengths of leases.
+const LEASES: u64 = 0x6c65_6173;
+
+/// Gives members leases of different lengths, in some worlds. In some of those
+/// the store forgets everything while the one with the longest lease is cut off.
+fn lengthen(dice: &mut Dice, profile: &mut LeaseProfile) {
+    if !dice.chance(0.25) {
+        return;
+    }
+    for place in &mut profile.places {
+        place.lease_factor = dice.pick(&[1, 1, 3, 10]);
+    }
+    if profile.faults.is_empty() || !dice.chance(0.5) {
+        return;
+    }
+    let longest = dice.below(profile.members);
+    profile.places[longest].lease_factor = 10;
+    let lease = profile.settings.lease_ttl;
+    let span = profile.faults_until.since(TrueTime::ZERO);
+    let at = TrueTime::ZERO + dice.span(span / 3, span);
+    let cut = LeaseFault {
+        at,
+        lasts: dice.span(lease * 2, lease * 12),
+        kind: LeaseFaultKind::Isolate(longest, Isolation::drawn(dice)),
+    };
+    let forgets = LeaseFault {
+        at: at + dice.span(Duration::ZERO, lease / 2),
+        lasts: dice.span(lease / 20, lease),
+        kind: dice.pick(&[LeaseFaultKind::RestartBehind(None), LeaseFaultKind::Empty]),
+    };
+    profile.faults.extend([cut, forgets]);
+}
 
 /// Lets operators wish something, in some worlds.
 fn wish(dice: &mut Dice, profile: &mut LeaseProfile) {
@@ -35,6 +70,69 @@ fn wish(dice: &mut Dice, profile: &mut LeaseProfile) {
         let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
         let lasts = dice.span(span / 20, span / 2);
         profile.faults.push(LeaseFault { at, lasts, kind });
+    }
+}
+
+/// Draws how drivers behave.
+fn drive(dice: &mut Dice, profile: &mut LeaseProfile) {
+    let lease = profile.settings.lease_ttl;
+    profile.driver = DriverPlan::drawn(dice, lease);
+    if profile.faults.is_empty() {
+        profile.driver.late = Duration::ZERO;
+        profile.driver.stalls = Duration::ZERO;
+    }
+    if dice.chance(0.3) {
+        profile.settings.operation_timeout = lease;
+    }
+    // Small, so that one is not enough for all that a member has.
+    if dice.chance(0.8) {
+        profile.batches = Batches {
+            renewals: dice.pick(&[1, 2, 3]),
+            acquires: dice.pick(&[1, 2, 3]),
+            releases: dice.pick(&[1, 2, 3]),
+            looks: dice.pick(&[1, 3, 7]),
+        };
+    }
+    let hooks = Groups::new(profile).partitions_max();
+    profile.hook = profile.driver.hooks_in_time(profile.hook, lease, hooks);
+    if matches!(profile.driver.hook_concurrency, Some(1 | 2)) && dice.chance(0.3) {
+        // Many wait while something else goes wrong.
+        let (at, lasts) = (TrueTime::ZERO, profile.faults_until.elapsed());
+        let kind = LeaseFaultKind::Hooks(HookWeather {
+            slow: 0.6,
+            overdue: 0.1,
+            ..HookWeather::default()
+        });
+        profile.faults.push(LeaseFault { at, lasts, kind });
+    }
+}
+
+/// Lets weights change within the time that an answer takes, and settings be
+/// read again, in some worlds.
+fn unsettle(dice: &mut Dice, profile: &mut LeaseProfile) {
+    let lease = profile.settings.lease_ttl;
+    let span = profile.faults_until.elapsed();
+    if dice.chance(0.05) {
+        let most = profile.settings.renewal_try() / 3;
+        profile.latency = (most / 2, most);
+        profile.settings.shedding = true;
+        profile.settings.min_runtime = Duration::ZERO;
+        profile.settings.move_cooldown = lease / 20;
+        for _ in 0..dice.between(8, 24) {
+            let weight = dice.pick(&[0.25, 0.5, 2.0, 4.0]);
+            let kind = LeaseFaultKind::Weight(dice.below(64), weight);
+            let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+            let lasts = dice.span(most / 2, most * 4);
+            profile.faults.push(LeaseFault { at, lasts, kind });
+        }
+    }
+    if dice.chance(0.2) {
+        for _ in 0..dice.between(1, 3) {
+            let kind = LeaseFaultKind::Reload(dice.below(64), dice.pick(&[1, 2, 4]));
+            let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+            let lasts = dice.span(lease / 20, lease * 3);
+            profile.faults.push(LeaseFault { at, lasts, kind });
+        }
     }
 }
 
@@ -89,6 +187,10 @@ pub(super) fn profile(seed: u64) -> LeaseProfile {
         profile.faults.push(LeaseFault { at, lasts, kind });
     }
     wish(&mut Dice::new(seed ^ WISHES), &mut profile);
+    let mut drivers = Dice::new(seed ^ DRIVERS);
+    unsettle(&mut drivers, &mut profile);
+    drive(&mut drivers, &mut profile);
+    lengthen(&mut Dice::new(seed ^ LEASES), &mut profile);
     // Tokens that were forgotten are above those of a clock that was set back:
     // no protocol can make up for both.
     if profile.faults.iter().any(|fault| fault.kind.forgets()) {
@@ -195,6 +297,7 @@ fn places(dice: &mut Dice, profile: &LeaseProfile) -> Vec<PlacePlan> {
                 0 => min_partitions,
                 most => min_partitions.min(most),
             },
+            lease_factor: 1,
         }
     });
     places.collect()

@@ -87,6 +87,9 @@ pub enum LeaseFaultKind {
     Unhealthy(usize),
     /// A worker gets this weight.
     Weight(usize, f64),
+    /// The settings of a worker are changed and read again: it may have no more
+    /// than so many partitions.
+    Reload(usize, u32),
     /// Operators wish that a worker takes nothing more.
     Cordon(usize),
     /// Operators wish that a worker gives up everything.
@@ -115,6 +118,7 @@ impl LeaseFaultKind {
                 | Self::Refresh(_)
                 | Self::Unhealthy(_)
                 | Self::Weight(..)
+                | Self::Reload(..)
                 | Self::Cordon(_)
                 | Self::Drain(_)
                 | Self::Pin(..)

@@ -37,13 +37,14 @@ impl LeaseWorld {
         self.disturb_names()
     }
 
-    /// The store throws everything away; whoever keeps the groups notices.
+    /// The store throws everything away; whoever keeps the groups notices. What
+    /// it grants, it grants after a quarantine.
     pub(super) fn empty(&mut self, noticed_after: Duration) -> Result<(), Broken> {
         self.count(Mishap::StoreEmptied);
-        self.store.table = Default::default();
+        self.store.empty();
         self.after(noticed_after, Happening::Errand(Self::write_groups));
         self.after(noticed_after, Happening::Errand(Self::write_wishes));
-        self.disturb_all()
+        self.disturb_names()
     }
 
     pub(super) fn step_clock(&mut self, ms: i64) -> Result<(), Broken> {
@@ -156,7 +157,7 @@ impl LeaseWorld {
 
     fn disturb_lease(&mut self, key: &LeaseKey) -> Result<(), Broken> {
         let partition = self.partition_of(key);
-        let until = self.now + self.profile.settings.lease_ttl;
+        let until = self.now + self.profile.longest_lease();
         self.tell(&Fact::Disturbed {
             whose: Disturbed::Lease(partition),
             until,

@@ -32,9 +32,9 @@ impl LeaseWorld {
     }
 
     /// Lets hands know why a partition stops.
-    pub(super) fn stop_reason(&mut self, reason: StopReason) {
+    pub(super) fn stop_reason(&mut self, place: usize, partition: usize, reason: StopReason) {
         if let Some(chronicle) = &mut self.chronicle {
-            chronicle.stops_because(reason.as_str());
+            chronicle.stops_because(place, partition, reason.as_str());
         }
     }
 
@@ -184,6 +184,7 @@ impl Hands for LeaseWorld {
     }
 
     fn set_store(&mut self, state: StoreState) {
+        self.hinder_while(None, state == StoreState::Down);
         let settings = &self.profile.settings;
         self.reach.set(state);
         self.profile.latency = match state {
@@ -196,7 +197,8 @@ impl Hands for LeaseWorld {
         if !announced {
             return self.empty(self.profile.settings.heartbeat_interval);
         }
-        self.store.restart_behind(usize::MAX, self.now);
+        self.store.restart_behind(usize::MAX);
+        self.hinder_restart(Duration::ZERO);
         self.restarted(Duration::ZERO)
     }
 

@@ -22,6 +22,10 @@ impl Machine for Member {
         Self::handle(self, clock.now, event);
     }
 
+    fn hear(&mut self, clock: Clock, _connection: u64, event: Event) {
+        Machine::handle(self, clock, event);
+    }
+
     fn next_action(&mut self) -> Option<Action> {
         Self::next_action(self)
     }
@@ -38,6 +42,7 @@ impl Machine for Member {
             Occasion::Connected(incarnation) => Event::Connected(incarnation),
             Occasion::News(notice) => Event::Noticed(notice),
             Occasion::Reply(id, reply) => Event::Reply(id, reply),
+            Occasion::HookBegun(id) => Event::HookBegun(id),
             Occasion::HookEnded(id, end) => Event::HookEnded(id, end),
             Occasion::Refresh => Event::RefreshRequested,
         }
@@ -124,7 +129,7 @@ pub(super) fn describe_reply(reply: &Reply) -> String {
         Reply::Acquired(acquired) => joined(acquired.iter().map(|one| match one {
             Acquired::Granted(token) => format!("granted {token}"),
             Acquired::Held => "held".to_owned(),
-            Acquired::Quarantined(left) => format!("quarantined for {left:?}"),
+            Acquired::Quarantined => "quarantined".to_owned(),
         })),
         Reply::Tenures(tenures) => joined(tenures.iter().map(|one| format!("{one:?}"))),
         other => format!("{other:?}"),
@@ -134,11 +139,14 @@ pub(super) fn describe_reply(reply: &Reply) -> String {
 pub(super) fn describe_operation(operation: &Operation) -> String {
     match operation {
         Operation::OpenSession { session, ttl } => format!("open {session} for {ttl:?}"),
-        Operation::Beat { session, info, .. } => format!(
-            "beat {session}, weight {}, {}",
-            info.weight,
-            if info.healthy { "well" } else { "not well" }
-        ),
+        Operation::Beat(heartbeat) => {
+            let (info, report) = (&heartbeat.info, &heartbeat.report);
+            let health = if info.healthy { "well" } else { "not well" };
+            format!(
+                "beat {}, weight {}, {health}, longest lease {:?}, waited {:?}",
+                heartbeat.session, info.weight, report.longest_lease, report.waited
+            )
+        }
         Operation::Holders(keys) => format!("holders of {}", keyed(keys)),
         Operation::Cooling(keys) => format!("cooling of {}", keyed(keys)),
         Operation::Acquire { claims, .. } => format!("acquire {}", claimed(claims)),

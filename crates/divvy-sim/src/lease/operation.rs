@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use divvy_core::leader::SessionId;
 use divvy_core::lease::{Member, Operation, Reply};
-use divvy_core::store::{Acquired, Claim, Nonce, SessionStart, Tenure};
+use divvy_core::store::{Acquired, Claim, Nonce, Quarantine, SessionStart, Tenure};
 
 use super::machine::{describe_operation, describe_reply};
 use super::{LeaseMode, LeaseWorld};
 use crate::coverage::Mishap;
-use crate::fact::{Fact, LeaseWish};
+use crate::fact::{Disturbed, Fact, LeaseWish};
 use crate::invariants::Broken;
 use crate::world::Machine;
 
@@ -81,8 +81,7 @@ impl LeaseWorld {
                             })?;
                             self.kept(request, claim, *ttl)?;
                         }
-                        Acquired::Quarantined(_) => self.count(Mishap::Quarantine),
-                        Acquired::Held => {}
+                        Acquired::Quarantined | Acquired::Held => {}
                     }
                 }
                 Ok(())
@@ -95,19 +94,58 @@ impl LeaseWorld {
                 }
                 Ok(())
             }
-            (Operation::OpenSession { session, ttl }, Reply::Session(SessionStart::Opened))
-            | (
-                Operation::Beat {
-                    session,
-                    session_ttl: ttl,
-                    ..
-                },
-                Reply::Beaten(Tenure::Current),
-            ) => self.named(request, *session, *ttl),
-            (Operation::Leave { session }, Reply::Beaten(Tenure::Current)) => {
+            (Operation::OpenSession { session, ttl }, Reply::Session(SessionStart::Opened)) => {
+                self.named(request, *session, *ttl)
+            }
+            (Operation::Beat(heartbeat), Reply::Beaten(beaten)) => {
+                self.judge_quarantine(request, &beaten.quarantine)?;
+                if beaten.tenure == Tenure::Current {
+                    self.named(request, heartbeat.session, heartbeat.session_ttl)?;
+                }
+                Ok(())
+            }
+            (Operation::Leave { session }, Reply::Left(Tenure::Current)) => {
                 self.named(request, *session, Duration::ZERO)
             }
             _ => Ok(()),
+        }
+    }
+
+    /// A member reported what it knows of a quarantine, which perhaps is over
+    /// by that. What is not promised: that a holder's lease was waited for which
+    /// is longer than all that were reported, where whoever ended the quarantine
+    /// had never been told of it either.
+    fn judge_quarantine(&mut self, request: &Request, found: &Quarantine) -> Result<(), Broken> {
+        let who = (request.member, request.generation);
+        if !found.is_over {
+            self.count(Mishap::Quarantine);
+        } else if self.own.granting.as_ref() != Some(&found.id) {
+            self.own.granting = Some(found.id.clone());
+            let told = self.own.told_leases.get(&who).copied().unwrap_or_default();
+            let uncovered = (0..self.processes.len())
+                .filter(|&member| !self.processes[member].running.is_empty())
+                .map(|member| self.profile.lease_of(member))
+                .filter(|lease| *lease > found.longest_lease && *lease > told)
+                .max();
+            if let Some(lease) = uncovered {
+                self.tell(&Fact::Disturbed {
+                    whose: Disturbed::Leases,
+                    until: self.now + lease,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A member is told which lease is the longest, by a store that grants.
+    pub(super) fn note_longest_lease(&mut self, request: &Request, reply: &Reply) {
+        if let Reply::Beaten(beaten) = reply
+            && beaten.quarantine.is_over
+            && !request.unanswered
+        {
+            let who = (request.member, request.generation);
+            let told = self.own.told_leases.entry(who).or_default();
+            *told = beaten.quarantine.longest_lease.max(*told);
         }
     }
 
@@ -119,6 +157,7 @@ impl LeaseWorld {
         self.tell(&Fact::LeaseKept {
             member: request.member,
             partition,
+            nonce: claim.nonce,
             sent: request.sent,
             ttl,
         })

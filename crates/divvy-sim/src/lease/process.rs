@@ -6,7 +6,7 @@ use divvy_core::Moment;
 use divvy_core::lease::{SelfDescription, TenureId};
 use divvy_core::store::{Nonce, Token, WorkerId};
 
-use super::{CLUSTER, LeaseMode};
+use super::{CLUSTER, LeaseMode, PlacePlan};
 use crate::time::TrueTime;
 use crate::world::Process;
 
@@ -31,10 +31,14 @@ pub(crate) struct Host {
     pub(super) lacks_scripts: bool,
     pub(super) tenures: BTreeMap<TenureId, usize>,
     pub(super) description: SelfDescription,
+    /// How many partitions its settings let it have, and how many they did when
+    /// it last read them; 0 is no limit.
+    pub(super) limit: u32,
+    pub(super) limit_read: u32,
 }
 
 impl Host {
-    pub(super) fn new(name: &str, weight: f64) -> Self {
+    pub(super) fn new(name: &str, plan: &PlacePlan) -> Self {
         Self {
             worker: WorkerId::new(CLUSTER, name).expect("a valid name"),
             booted: TrueTime::ZERO,
@@ -42,8 +46,10 @@ impl Host {
             tenures: BTreeMap::new(),
             description: SelfDescription {
                 healthy: true,
-                weight,
+                weight: plan.weight,
             },
+            limit: plan.max_partitions,
+            limit_read: plan.max_partitions,
         }
     }
 }
@@ -53,8 +59,10 @@ impl Process<LeaseMode> {
     pub(super) fn working(&self, now: TrueTime) -> impl Iterator<Item = (usize, Token)> {
         let now = self.clock.at(now);
         let running = self.running.iter();
-        let working =
-            running.filter(move |(_, running)| running.until.is_some_and(|until| now < until));
+        let working = running.filter(move |(partition, running)| {
+            let is_current = running.until.is_some_and(|until| now < until);
+            is_current && !self.awaits_start(**partition)
+        });
         working.map(|(&partition, running)| (partition, running.token))
     }
 

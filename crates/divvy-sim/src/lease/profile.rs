@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use divvy_core::lease::{Defect, LeaseSettings};
+use divvy_core::lease::{Batches, Defect, LeaseSettings};
 
 use super::draw;
 use super::fault::{LeaseFault, LeaseFaultKind};
 use crate::hands::Room;
 use crate::profile::LATENCY;
 use crate::time::TrueTime;
+use crate::world::DriverPlan;
 
 /// Timings that a world uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,18 @@ pub struct PlacePlan {
     pub max_per_group: u32,
     /// Below how many it gives up none.
     pub min_partitions: u32,
+    /// How many times as long as that of others its lease is.
+    pub lease_factor: u32,
+}
+
+impl PlacePlan {
+    /// Below how many it gives up none, where it may have so many.
+    pub(super) const fn least(&self, limit: u32) -> u32 {
+        if limit > 0 && limit < self.min_partitions {
+            return limit;
+        }
+        self.min_partitions
+    }
 }
 
 /// All that is decided before a world begins.
@@ -94,6 +107,10 @@ pub struct LeaseProfile {
     /// Whether clocks run at the rates of the protocol's assumption, or are
     /// exact.
     pub drifting: bool,
+    /// How many leases members put into one operation.
+    pub batches: Batches,
+    /// How drivers behave.
+    pub driver: DriverPlan,
     /// A mistake in every member.
     pub defect: Option<Defect>,
     /// How far hands may let it grow; nothing where none reach into it.
@@ -120,6 +137,7 @@ impl LeaseProfile {
                 max_partitions: 0,
                 max_per_group: 0,
                 min_partitions: 0,
+                lease_factor: 1,
             }],
             groups: vec![GroupPlan {
                 name: "orders",
@@ -134,6 +152,8 @@ impl LeaseProfile {
             without: BTreeSet::new(),
             faults_until: TrueTime::ZERO,
             drifting: true,
+            batches: Batches::default(),
+            driver: DriverPlan::default(),
             defect: None,
             room: None,
         }
@@ -144,13 +164,14 @@ impl LeaseProfile {
         &self.places[place % self.places.len()]
     }
 
-    /// The settings of the member at a place.
-    pub fn settings_of(&self, place: usize) -> LeaseSettings {
+    /// The settings of the member at a place that may have so many partitions.
+    pub(super) fn settings_of(&self, place: usize, limit: u32) -> LeaseSettings {
         let plan = self.plan_of(place);
         LeaseSettings {
-            max_partitions: plan.max_partitions,
+            max_partitions: limit,
             max_per_group: plan.max_per_group,
-            min_partitions: plan.min_partitions,
+            min_partitions: plan.least(limit),
+            lease_ttl: self.lease_of(place),
             ..self.settings.clone()
         }
     }
@@ -184,9 +205,48 @@ impl LeaseProfile {
         self.room.map_or(drawn, |room| drawn.max(room.members))
     }
 
-    /// A lease by the slowest clock that a store may have.
+    /// How long leases of the member at a place last.
+    pub fn lease_of(&self, place: usize) -> Duration {
+        self.settings.lease_ttl * self.plan_of(place).lease_factor
+    }
+
+    /// The longest lease of any member.
+    pub fn longest_lease(&self) -> Duration {
+        let factors = self.places.iter().map(|plan| plan.lease_factor);
+        self.settings.lease_ttl * factors.max().unwrap_or(1)
+    }
+
+    /// That lease by the slowest clock that a store may have.
     pub fn lease_at_most(&self) -> Duration {
-        self.settings.lease_ttl.mul_f64(1.03)
+        self.longest_lease().mul_f64(1.03)
+    }
+
+    /// How long a quarantine lasts at most, by the slowest clock: until a member
+    /// that knows of no lease but its own has waited for the longest one and two
+    /// heartbeats, after the first heartbeat that is answered.
+    fn quarantine(&self) -> Duration {
+        let beat = self.settings.heartbeat_interval;
+        (self.longest_lease() + beat * 2).mul_f64(1.05) + beat
+    }
+
+    /// For how long the member at a place must reach the store without a break
+    /// to renew all its leases: an operation that was lost before is given up and
+    /// tried again.
+    pub fn reach_for(&self, place: usize) -> Duration {
+        let settings = self.settings_of(place, 0);
+        let tries = settings.renewal_try() + settings.renewal_retry() * 2;
+        let answered = self.latency.1 * 6 + Duration::from_millis(10);
+        (tries + answered + self.driver.late).mul_f64(1.05)
+    }
+
+    /// For how long a member that has reached the store for so long may then
+    /// not reach it, without a partition that stops: a lease by all clocks, less
+    /// the time since its last renewal and the time that a stop takes.
+    pub fn bears(&self, place: usize) -> Duration {
+        let settings = self.settings_of(place, 0);
+        let since_renewal = settings.renew_interval + self.reach_for(place);
+        let spent = since_renewal + settings.drain_ahead();
+        settings.usable().mul_f64(0.96).saturating_sub(spent)
     }
 
     /// Whether some can have only so many, or give up only so many.
@@ -196,7 +256,7 @@ impl LeaseProfile {
             .flat_map(|plan| [plan.max_partitions, plan.max_per_group, plan.min_partitions])
             .chain(self.groups.iter().map(|group| group.most))
             .chain(self.faults.iter().map(|fault| match fault.kind {
-                LeaseFaultKind::Limit(_, most) => most,
+                LeaseFaultKind::Limit(_, most) | LeaseFaultKind::Reload(_, most) => most,
                 _ => 0,
             }));
         limits.any(|limit| limit > 0)
@@ -215,7 +275,8 @@ impl LeaseProfile {
     /// Whether nothing goes wrong but hooks, and members come and go only in
     /// order.
     pub fn is_calm(&self) -> bool {
-        self.room.is_none() && self.faults.iter().all(|fault| fault.kind.is_calm())
+        let is_calm = self.faults.iter().all(|fault| fault.kind.is_calm());
+        self.room.is_none() && is_calm && self.driver.is_prompt()
     }
 
     /// How long after the last fault something may still come from before it:
@@ -223,7 +284,8 @@ impl LeaseProfile {
     /// end late, a quarantine, groups that nobody was told of.
     pub fn aftermath(&self) -> Duration {
         let settings = &self.settings;
-        let expiry = settings.heartbeat_ttl.max(settings.lease_ttl).mul_f64(1.03);
+        let expiry = settings.heartbeat_ttl.max(self.longest_lease());
+        let expiry = expiry.mul_f64(1.03);
         let any = |is_one: fn(&LeaseFaultKind) -> bool| {
             self.faults.iter().any(|fault| is_one(&fault.kind))
         };
@@ -231,10 +293,10 @@ impl LeaseProfile {
         let looked = self.reconcile_at_most() * 2;
         let mut after = expiry + looked + self.set_back() + self.latency.1 * 100;
         if any(|kind| matches!(kind, LeaseFaultKind::Weather(weather) if weather.late > 0.0)) {
-            after += settings.operation_timeout + settings.lease_ttl * 2 + expiry;
+            after += settings.operation_timeout + self.longest_lease() * 2 + expiry;
         }
         if any(|kind| matches!(kind, LeaseFaultKind::Namesake(_))) {
-            after += self.lease_at_most() + settings.lease_ttl / 2;
+            after += self.lease_at_most() + self.longest_lease() / 2;
         }
         if any(|kind| matches!(kind, LeaseFaultKind::Hooks(_))) {
             after += (settings.start_deadline + settings.stop_deadline) * 2;
@@ -242,11 +304,11 @@ impl LeaseProfile {
         let restarts = any(|kind| {
             matches!(
                 kind,
-                LeaseFaultKind::Restart | LeaseFaultKind::RestartBehind(_)
+                LeaseFaultKind::Restart | LeaseFaultKind::RestartBehind(_) | LeaseFaultKind::Empty
             )
         });
         if restarts || self.fresh {
-            after += self.lease_at_most() * 2 + Duration::from_secs(2);
+            after += self.quarantine() * 2 + Duration::from_secs(2);
         }
         if self.is_dynamic() {
             after += settings.config_refresh_interval.mul_f64(1.2);
@@ -315,7 +377,7 @@ impl LeaseProfile {
     /// needed for each.
     pub fn started_within(&self) -> Duration {
         let quarantine = match self.fresh {
-            true => (self.settings.lease_ttl + Duration::from_secs(1)).mul_f64(1.05),
+            true => self.quarantine(),
             false => Duration::ZERO,
         };
         let agree = !self.is_parted()
@@ -327,7 +389,11 @@ impl LeaseProfile {
             false => self.members_max() as u32 + 1,
         };
         let window = self.settings.start_window + self.reconcile_at_most() * looks;
-        quarantine + window + Duration::from_secs(1) + self.latency.1 * 20
+        quarantine
+            + window
+            + Duration::from_secs(1)
+            + self.latency.1 * 20
+            + self.driver.hook_wait(self.settings.lease_ttl)
     }
 
     /// Whether some serve groups that others do not.
@@ -357,5 +423,6 @@ impl LeaseProfile {
             + self.reconcile_at_most() * looks
             + Duration::from_secs(1)
             + self.latency.1 * 20
+            + self.driver.hook_wait(settings.lease_ttl)
     }
 }

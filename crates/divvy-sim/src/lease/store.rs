@@ -7,14 +7,12 @@ use std::time::Duration;
 use divvy_core::Moment;
 use divvy_core::lease::{Operation, Reply};
 use divvy_core::store::{
-    Acquired, LeaseNotice, LeaseTable, Nonce, SessionStart, StoreTime, Tenure, WorkerId, WorkerInfo,
+    Beaten, Heartbeat, LeaseNotice, LeaseTable, Nonce, QuarantineId, SessionStart, StoreTime,
+    Tenure, WorkerId,
 };
 
 use crate::clock::MemberClock;
 use crate::time::TrueTime;
-
-/// How much longer than a lease a store grants nothing after its start.
-const QUARANTINE_EXTRA: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
@@ -22,21 +20,25 @@ pub(crate) struct Store {
     clock: MemberClock,
     /// By how much its clock was set, in milliseconds.
     stepped: i64,
-    /// When it was started, by its own clock; nothing if that is long ago.
-    started: Option<Moment>,
+    /// How often it was restarted or emptied: it names its quarantines.
+    lives: u64,
     /// What it will be after a restart that loses data, by the fault that is.
     snapshots: BTreeMap<usize, LeaseTable>,
 }
 
 impl Store {
     pub(super) fn new(clock: MemberClock, fresh: bool) -> Self {
-        Self {
+        let mut store = Self {
             table: LeaseTable::default(),
-            started: fresh.then(|| clock.at(TrueTime::ZERO)),
             clock,
             stepped: 0,
+            lives: 0,
             snapshots: BTreeMap::new(),
+        };
+        if fresh {
+            store.restart();
         }
+        store
     }
 
     /// What its clocks show.
@@ -67,22 +69,23 @@ impl Store {
         self.snapshots.insert(fault, self.table.clone());
     }
 
-    /// Begins another life at `up`, with what it had for `fault`, or with nothing.
-    pub(super) fn restart_behind(&mut self, fault: usize, up: TrueTime) {
+    /// Begins another life with what it had for `fault`, or with nothing.
+    pub(super) fn restart_behind(&mut self, fault: usize) {
         self.table = self.snapshots.remove(&fault).unwrap_or_default();
-        self.restart(up);
+        self.restart();
     }
 
-    /// Begins another life at `up` with what it has.
-    pub(super) fn restart(&mut self, up: TrueTime) {
-        self.started = Some(self.time(up).now);
+    /// Begins another life with what it has.
+    pub(super) fn restart(&mut self) {
+        self.lives += 1;
+        let id = QuarantineId::new(format!("life {}", self.lives));
+        self.table.begin_quarantine(id);
     }
 
-    /// For how long it still grants no lease of this length.
-    fn quarantined(&self, time: StoreTime, ttl: Duration) -> Option<Duration> {
-        let up = time.now.since(self.started?);
-        let whole = ttl + QUARANTINE_EXTRA;
-        (up < whole).then(|| whole - up)
+    /// Throws everything away.
+    pub(super) fn empty(&mut self) {
+        self.table = LeaseTable::default();
+        self.restart();
     }
 
     /// Carries out an operation of a worker, of several leases the first
@@ -101,23 +104,18 @@ impl Store {
             Operation::OpenSession { session, ttl } => {
                 Reply::Session(table.open_session(time, worker, *session, *ttl))
             }
-            Operation::Beat {
-                session,
-                info,
-                heartbeat_ttl,
-                session_ttl,
-            } => {
-                let spans = (*heartbeat_ttl, *session_ttl);
-                let (tenure, is_news) = beaten(table, time, worker, *session, info, spans);
+            Operation::Beat(heartbeat) => {
+                let (tenure, is_news) = beaten(table, time, worker, heartbeat);
                 notices.extend(is_news.then_some(LeaseNotice::Members));
-                Reply::Beaten(tenure)
+                let quarantine = table.report(&heartbeat.report);
+                Reply::Beaten(Beaten { tenure, quarantine })
             }
             Operation::Leave { session } => {
                 let tenure = table.leave(time, worker, *session);
                 if tenure == Tenure::Current {
                     notices.push(LeaseNotice::Members);
                 }
-                Reply::Beaten(tenure)
+                Reply::Left(tenure)
             }
             Operation::Members => Reply::Members(
                 table.members(time, &worker.cluster),
@@ -131,11 +129,8 @@ impl Store {
                 Reply::Cooling(keys.iter().map(|key| table.is_cooling(time, key)).collect())
             }
             Operation::Acquire { claims, ttl } => {
-                let waits = self.quarantined(time, *ttl);
-                let acquired = claims.iter().take(most).map(|claim| match waits {
-                    Some(left) => Acquired::Quarantined(left),
-                    None => self.table.acquire(time, worker, claim, *ttl),
-                });
+                let acquired = claims.iter().take(most);
+                let acquired = acquired.map(|claim| table.acquire(time, worker, claim, *ttl));
                 Reply::Acquired(acquired.collect())
             }
             Operation::Renew { claims, ttl } => {
@@ -186,14 +181,14 @@ fn beaten(
     table: &mut LeaseTable,
     time: StoreTime,
     worker: &WorkerId,
-    session: Nonce,
-    info: &WorkerInfo,
-    spans: (Duration, Duration),
+    heartbeat: &Heartbeat,
 ) -> (Tenure, bool) {
-    let info = info
+    let info = heartbeat
+        .info
         .to_json()
         .expect("members describe themselves in bounds");
     let is_new = table.words_of(time, worker) != Some(info.as_str());
-    let tenure = table.beat(time, worker, session, &info, spans);
+    let spans = (heartbeat.heartbeat_ttl, heartbeat.session_ttl);
+    let tenure = table.beat(time, worker, heartbeat.session, &info, spans);
     (tenure, is_new && tenure == Tenure::Current)
 }

@@ -25,8 +25,10 @@ impl LeaseWorld {
         match fault.kind {
             LeaseFaultKind::Crash(number) => self.crash(place(self, number), lasts)?,
             LeaseFaultKind::MassRestart(part) => self.crash_many(part, lasts)?,
-            LeaseFaultKind::Pause(number) => self.stand_still(place(self, number), lasts, false),
-            LeaseFaultKind::Suspend(number) => self.stand_still(place(self, number), lasts, true),
+            LeaseFaultKind::Pause(number) => self.stand_still(place(self, number), lasts, false)?,
+            LeaseFaultKind::Suspend(number) => {
+                self.stand_still(place(self, number), lasts, true)?;
+            }
             LeaseFaultKind::Leave(number) => {
                 self.count(Mishap::Leave);
                 self.ask_to_stop(place(self, number), Event::Stop, lasts);
@@ -54,6 +56,7 @@ impl LeaseWorld {
             | LeaseFaultKind::Isolate(..)
             | LeaseFaultKind::Unhealthy(_)
             | LeaseFaultKind::Weight(..)
+            | LeaseFaultKind::Reload(..)
             | LeaseFaultKind::Cordon(_)
             | LeaseFaultKind::Drain(_)
             | LeaseFaultKind::Pin(..)
@@ -71,16 +74,18 @@ impl LeaseWorld {
         lasts: Duration,
     ) -> Result<(), Broken> {
         match kind {
-            LeaseFaultKind::Stall => self.stall(lasts),
-            LeaseFaultKind::Refuse => self.refuse(lasts),
+            LeaseFaultKind::Stall => self.stall(lasts)?,
+            LeaseFaultKind::Refuse => self.refuse(lasts)?,
             LeaseFaultKind::Restart => {
                 self.count(Mishap::StoreRestarted);
-                self.store.restart(self.now + lasts);
+                self.store.restart();
+                self.hinder_restart(lasts);
                 self.restarted(lasts)?;
             }
             LeaseFaultKind::RestartBehind(_) => {
                 self.count(Mishap::RestartForgot);
-                self.store.restart_behind(index, self.now + lasts);
+                self.store.restart_behind(index);
+                self.hinder_restart(lasts);
                 self.restarted(lasts)?;
             }
             LeaseFaultKind::Empty => self.empty(lasts)?,
@@ -101,6 +106,13 @@ impl LeaseWorld {
         Ok(())
     }
 
+    /// Nobody reaches a store that is restarted before it is up and its
+    /// connections are.
+    pub(super) fn hinder_restart(&mut self, lasts: Duration) {
+        let connected = self.profile.settings.heartbeat_interval + self.profile.latency.1 * 4;
+        self.hinder(None, lasts + connected);
+    }
+
     /// Everything is as the faults that last have it.
     pub(super) fn settle(&mut self) -> Result<(), Broken> {
         self.weather = Weather::default();
@@ -113,6 +125,8 @@ impl LeaseWorld {
             weight: self.profile.plan_of(member).weight,
         });
         let mut described: Vec<_> = described.collect();
+        let limits = (0..count).map(|member| self.profile.plan_of(member).max_partitions);
+        let mut limits: Vec<u32> = limits.collect();
         let mut removed = vec![false; groups];
         let mut garbled = vec![None; groups];
         let mut wishes = Wishes::default();
@@ -124,6 +138,10 @@ impl LeaseWorld {
                 LeaseFaultKind::Gap(number) => deaf[number % count] = true,
                 LeaseFaultKind::Unhealthy(number) => described[number % count].healthy = false,
                 LeaseFaultKind::Weight(number, weight) => described[number % count].weight = weight,
+                LeaseFaultKind::Reload(number, most) => {
+                    let limit = &mut limits[number % count];
+                    *limit = if *limit == 0 { most } else { most.min(*limit) };
+                }
                 LeaseFaultKind::RemoveGroup(number) => removed[number % groups] = true,
                 LeaseFaultKind::Garble(number) => garbled[number % groups] = Some(index),
                 LeaseFaultKind::Cordon(number) => {
@@ -144,12 +162,14 @@ impl LeaseWorld {
                 _ => {}
             }
         }
+        self.hinder_while(None, self.weather != Weather::default());
         self.set_groups(&removed, &garbled);
         self.set_wishes(wishes);
         for member in 0..count {
             self.isolate(member, cut[member]);
             self.deafen(member, deaf[member])?;
             self.describe(member, described[member])?;
+            self.reload(member, limits[member])?;
         }
         Ok(())
     }
@@ -162,6 +182,23 @@ impl LeaseWorld {
             return self.arrive(member, Arrival::Event(resync));
         }
         Ok(())
+    }
+
+    /// A member reads its settings again, if they have changed.
+    fn reload(&mut self, member: usize, limit: u32) -> Result<(), Broken> {
+        let host = &mut self.processes[member].host;
+        if std::mem::replace(&mut host.limit, limit) == limit {
+            return Ok(());
+        }
+        self.count(Mishap::Reloaded);
+        self.arrive(member, Arrival::Errand(Self::read_settings))
+    }
+
+    fn read_settings(&mut self, member: usize) -> Result<(), Broken> {
+        let host = &mut self.processes[member].host;
+        host.limit_read = host.limit;
+        let settings = self.profile.settings_of(member, host.limit);
+        self.hand(member, Event::Tuned(Box::new(settings)))
     }
 
     pub(super) fn describe(
@@ -193,7 +230,7 @@ impl LeaseWorld {
     /// All leases, or names, are not what their holders think until a lease
     /// has run out.
     pub(super) fn disturb_all(&mut self) -> Result<(), Broken> {
-        let until = self.now + self.profile.settings.lease_ttl;
+        let until = self.now + self.profile.longest_lease();
         self.tell(&Fact::Disturbed {
             whose: Disturbed::Leases,
             until,

@@ -10,6 +10,13 @@ use crate::dice::Dice;
 use crate::fault::{Fault, FaultKind, HookWeather, Isolation, SourceFault, Weather};
 use crate::mode::Mode;
 use crate::time::TrueTime;
+use crate::world::{DRIVERS, DriverPlan};
+
+/// What is done to the store itself is drawn on its own, beside what a seed has
+/// had before it.
+const STORES: u64 = 0x7374_6f72;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 pub(super) fn profile(seed: u64) -> Profile {
     let mut dice = Dice::new(seed);
@@ -53,12 +60,7 @@ pub(super) fn profile(seed: u64) -> Profile {
         _ => (Duration::from_micros(100), Duration::from_millis(3)),
     };
     profile.value_bytes_max = dice.pick(&[4096, 32 * 1024, 512 * 1024]);
-    let spans = match preset {
-        Preset::Fast => (10, 30),
-        Preset::Default => (45, 110),
-        Preset::Calm => (60, 150),
-    };
-    let span = dice.span(Duration::from_secs(spans.0), Duration::from_secs(spans.1));
+    let span = faults_last(&mut dice, preset);
     profile.faults_until = TrueTime::ZERO + span;
     for _ in 0..dice.below(14) {
         let fault = fault(&mut dice, &profile);
@@ -81,11 +83,62 @@ pub(super) fn profile(seed: u64) -> Profile {
         let kind = FaultKind::Lame(dice.below(64));
         profile.faults.push(Fault { at, lasts, kind });
     }
+    let more = more_faults(&mut Dice::new(seed ^ STORES), &profile);
+    profile.faults.extend(more);
+    drive(&mut Dice::new(seed ^ DRIVERS), &mut profile);
     profile.healing = profile.healing_time();
     profile.quiet = profile.settings.rebalance_cooldown
         + profile.settings.planned_scale_window
         + profile.settings.root_poll_interval * 3;
     profile
+}
+
+/// For how long faults happen.
+fn faults_last(dice: &mut Dice, preset: Preset) -> Duration {
+    let (least, most) = match preset {
+        Preset::Fast => (10, 30),
+        Preset::Default => (45, 110),
+        Preset::Calm => (60, 150),
+    };
+    dice.span(Duration::from_secs(least), Duration::from_secs(most))
+}
+
+/// Draws how drivers behave.
+fn drive(dice: &mut Dice, profile: &mut Profile) {
+    let (lease, hooks) = (profile.settings.heartbeat_ttl, profile.partitions_max());
+    profile.driver = DriverPlan::drawn(dice, lease);
+    profile.hook = profile.driver.hooks_in_time(profile.hook, lease, hooks);
+}
+
+/// What strangers, operators and lagging copies do to the store.
+fn more_faults(dice: &mut Dice, profile: &Profile) -> Vec<Fault> {
+    let (lease, span) = (
+        profile.settings.heartbeat_ttl,
+        profile.faults_until.elapsed(),
+    );
+    let count = dice.pick(&[0, 0, 1, 2, 4]);
+    // Where a store forgets, tokens rise from clocks alone.
+    let forgets = |fault: &Fault| matches!(fault.kind, FaultKind::Amnesia { .. });
+    let forgets = profile.faults.iter().any(forgets);
+    let mut faults = Vec::new();
+    for _ in 0..count {
+        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        let what = dice.below(usize::MAX);
+        let (kind, lasts) = match dice.below(10) {
+            0..3 => (FaultKind::Delete(what, dice.chance(0.5)), Duration::ZERO),
+            3..6 => (FaultKind::Override(what), Duration::ZERO),
+            6 if !forgets => {
+                let by = dice.pick(&[-DAY_MS, -60_000, -1000, 1000, 60_000, DAY_MS]);
+                (FaultKind::WallStep(what, by), Duration::ZERO)
+            }
+            _ => {
+                let lag = dice.span(Duration::ZERO, lease / 2);
+                (FaultKind::Lag(lag), dice.span(lease, lease * 8))
+            }
+        };
+        faults.push(Fault { at, lasts, kind });
+    }
+    faults
 }
 
 fn size(dice: &mut Dice) -> (usize, usize) {

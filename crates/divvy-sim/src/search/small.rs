@@ -98,6 +98,7 @@ impl Small {
             operations_max: OPERATIONS_MAX,
             members_max: 2,
             partitions_max: 1,
+            start_ahead: Duration::ZERO,
             start_within: Duration::from_secs(1),
             beat_within: settings.leader_lease,
         };
@@ -279,6 +280,7 @@ impl Small {
         let write = Write {
             by,
             orphaned: self.places[by].machine.is_none(),
+            blind: false,
             // Nobody comes back here.
             life: 0,
             sent: way.sent,

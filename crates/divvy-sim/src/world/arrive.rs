@@ -1,15 +1,20 @@
 //! What reaches a process.
 
-use divvy_core::leader::{HookEnd, HookId, OperationId};
+use std::time::Duration;
+
+use divvy_core::leader::OperationId;
 
 use super::coordination::{Coordination, EventOf};
 use super::machine::{Machine, Occasion};
 use super::network::failure;
 use super::process::Arrival;
 use super::{Happening, WorldOf};
-use crate::fact::Fact;
+use crate::fact::{Fact, Phase};
 use crate::invariants::Broken;
 use crate::time::TrueTime;
+
+/// Drivers look at everything at least this often.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl<C: Coordination> WorldOf<C> {
     /// Something reaches a process, or waits while it stands still.
@@ -25,16 +30,28 @@ impl<C: Coordination> WorldOf<C> {
         match arrival {
             Arrival::Wake => self.wake(member),
             Arrival::Event(event) => self.hand(member, event),
-            Arrival::News(life, forgotten, news) => {
-                if process.connected != Some(life) || forgotten != self.reach.forgotten {
+            Arrival::Stop(event) => {
+                self.tell(&Fact::StopAsked { member })?;
+                self.hand(member, event)
+            }
+            Arrival::News(connection, forgotten, news) => {
+                let is_gone = process.connected.is_none() || process.connection != connection;
+                let is_lost = forgotten != self.reach.forgotten;
+                if is_gone && !C::KNOWS_CONNECTIONS || is_lost && !is_gone {
                     return Ok(());
                 }
-                self.hand_of(member, Occasion::News(news))
+                self.hear(member, connection, Occasion::News(news))
             }
-            Arrival::Answer(id, reply) => match self.land(member, id) {
-                Some(_) => self.hand_of(member, Occasion::Reply(id, reply)),
+            Arrival::Answer(id, reply, connection) => match self.land(member, id) {
+                Some(_) => self.hear(member, connection, Occasion::Reply(id, reply)),
                 None => Ok(()),
             },
+            Arrival::Life(connection) => {
+                if process.connected.is_none() || process.connection != connection {
+                    return Ok(());
+                }
+                self.tell_life(member)
+            }
             Arrival::Expire(id) => match self.land(member, id) {
                 Some(is_write) => {
                     let reply = C::Machine::failed(failure(is_write), "no answer");
@@ -42,9 +59,26 @@ impl<C: Coordination> WorldOf<C> {
                 }
                 None => Ok(()),
             },
+            Arrival::Begun(id) => self.hand_of(member, Occasion::HookBegun(id)),
+            Arrival::Overdue(id) => self.hook_is_overdue(member, id),
             Arrival::Hook(id, end) => self.hook_ends(member, id, end),
             Arrival::Connect => self.connect(member),
             Arrival::Errand(run) => run(self, member),
+        }
+    }
+
+    /// A driver that has an answer may stand still before it looks at it.
+    pub(super) fn stall_before(
+        &mut self,
+        member: usize,
+        arrival: &Arrival<C>,
+    ) -> Result<(), Broken> {
+        if self.phase != Phase::Faults || !matches!(arrival, Arrival::Answer(..)) {
+            return Ok(());
+        }
+        match self.frame().driver.stall(&mut self.dice) {
+            Some(lasts) => self.stand_still(member, lasts, false),
+            None => Ok(()),
         }
     }
 
@@ -69,32 +103,30 @@ impl<C: Coordination> WorldOf<C> {
         self.connected(member)
     }
 
-    /// A member has reached the store.
+    /// A member has reached the store. Operations go out on the connection at
+    /// once; in which life the store is, is asked for beside them.
     pub(super) fn connected(&mut self, member: usize) -> Result<(), Broken> {
-        self.processes[member].connected = Some(self.reach.life);
-        let incarnation = self.reach.incarnation();
-        self.hand_of(member, Occasion::Connected(incarnation))
+        let process = &mut self.processes[member];
+        process.connected = Some(self.reach.life);
+        process.connection += 1;
+        process.knows_life = false;
+        let (generation, connection) = (process.generation, process.connection);
+        if !C::KNOWS_CONNECTIONS {
+            return self.tell_life(member);
+        }
+        let most = self.frame().driver.life;
+        let asked = self.way() + self.way() + self.dice.span(Duration::ZERO, most);
+        let arrival = Arrival::Life(connection);
+        self.after(asked, Happening::Arrive(member, generation, arrival));
+        Ok(())
     }
 
-    fn hook_ends(&mut self, member: usize, id: HookId, end: HookEnd) -> Result<(), Broken> {
+    fn tell_life(&mut self, member: usize) -> Result<(), Broken> {
+        let incarnation = self.reach.incarnation();
         let process = &mut self.processes[member];
-        let Some(call) = process.calls.remove(&id) else {
-            return Ok(());
-        };
-        let partition = call.partition;
-        let failed = end == HookEnd::Failed;
-        if !call.starts || failed {
-            C::stopped(process, partition);
-        }
-        match call.starts {
-            true => self.tell(&Fact::StartEnded {
-                member,
-                partition,
-                failed,
-            })?,
-            false => self.tell(&Fact::StopEnded { member, partition })?,
-        }
-        self.hand_of(member, Occasion::HookEnded(id, end))
+        process.knows_life = true;
+        let connection = process.connection;
+        self.hear(member, connection, Occasion::Connected(incarnation))
     }
 
     /// A timer of the machine is due, if it still is.
@@ -104,6 +136,7 @@ impl<C: Coordination> WorldOf<C> {
             return Ok(());
         }
         process.wake_at = None;
+        process.wake_due = None;
         let clock = process.clock.both_at(self.now);
         if let Some(machine) = &mut process.machine {
             machine.wake(clock);
@@ -118,6 +151,23 @@ impl<C: Coordination> WorldOf<C> {
         let clock = process.clock.both_at(self.now);
         if let Some(machine) = &mut process.machine {
             machine.handle(clock, event);
+        }
+        self.drain(member)
+    }
+
+    /// Hands a machine what came from the store, on this connection.
+    fn hear(
+        &mut self,
+        member: usize,
+        connection: u64,
+        occasion: Occasion<C::Machine>,
+    ) -> Result<(), Broken> {
+        let event = C::Machine::event(occasion);
+        self.note(|| format!("m{member} <- {}", C::Machine::describe_event(&event)));
+        let process = &mut self.processes[member];
+        let clock = process.clock.both_at(self.now);
+        if let Some(machine) = &mut process.machine {
+            machine.hear(clock, connection, event);
         }
         self.drain(member)
     }
@@ -145,6 +195,7 @@ impl<C: Coordination> WorldOf<C> {
             }
         }
         let next = machine.next_wake();
+        let lateness = self.lateness();
         let process = &mut self.processes[member];
         process.machine = Some(machine);
         outcome?;
@@ -153,18 +204,31 @@ impl<C: Coordination> WorldOf<C> {
             // What is due already is due a moment later, so that time goes on.
             let soonest = TrueTime::from_nanos(self.now.nanos() + 1000);
             let at = process.clock.time_of(moment).max(soonest);
-            if process.wake_at != Some(at) {
+            if process.wake_due != Some(at) {
+                process.wake_due = Some(at);
+                let at = at + lateness;
                 process.wake_at = Some(at);
                 let wake = Happening::Arrive(member, process.generation, Arrival::Wake);
                 self.queue.push(at, wake);
             }
         } else {
             process.wake_at = None;
+            process.wake_due = None;
         }
+        // Also where it has ended: stops wait for nothing then.
+        self.call_waiting(member)?;
         if self.processes[member].over.is_none() {
             self.tell(&Fact::Stepped { member, now })?;
         }
         self.leave_if_over(member)
+    }
+
+    /// How late a driver wakes that has something to do.
+    fn lateness(&mut self) -> Duration {
+        match self.phase {
+            Phase::Faults => self.frame().driver.lateness(&mut self.dice),
+            _ => Duration::ZERO,
+        }
     }
 
     /// A process that stood still goes on, with all that has come meanwhile.
@@ -178,10 +242,18 @@ impl<C: Coordination> WorldOf<C> {
         let mut waiting = std::mem::take(&mut process.backlog);
         self.note(|| format!("m{member} goes on"));
         if still.suspended {
+            self.fence_is_due(member)?;
+            self.tell(&Fact::Asleep {
+                member,
+                asleep: false,
+            })?;
             C::suspended(self, member)?;
         }
-        // Timers and messages are ready at once: either may come first.
-        if self.dice.chance(0.5) {
+        // Timers and messages are ready at once: either may come first. Timers
+        // of a machine that slept may not have counted that.
+        let late = self.frame().driver.late;
+        let late = late.min(LOOK_INTERVAL) * u32::from(still.suspended);
+        if late.is_zero() && self.dice.chance(0.5) {
             self.processes[member].wake_at = Some(self.now);
             self.wake(member)?;
         }
@@ -190,6 +262,7 @@ impl<C: Coordination> WorldOf<C> {
                 break;
             }
             match arrival {
+                Arrival::Wake if !late.is_zero() => self.wake_within(member, late),
                 Arrival::Wake => {
                     self.processes[member].wake_at = Some(self.now);
                     self.wake(member)?;
@@ -198,5 +271,13 @@ impl<C: Coordination> WorldOf<C> {
             }
         }
         Ok(())
+    }
+
+    fn wake_within(&mut self, member: usize, late: Duration) {
+        let at = self.now + self.dice.span(Duration::ZERO, late);
+        let process = &mut self.processes[member];
+        process.wake_at = Some(at);
+        let wake = Happening::Arrive(member, process.generation, Arrival::Wake);
+        self.queue.push(at, wake);
     }
 }

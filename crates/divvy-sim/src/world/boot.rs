@@ -58,7 +58,9 @@ impl<C: Coordination> WorldOf<C> {
         };
         let back = process.comes_back.take();
         let (back, in_order) = match over {
-            Over::Ended(Ending::InOrder) => (back, true),
+            // Who has to end while hooks still wait for their turn ends as at
+            // any other time.
+            Over::Ended(Ending::InOrder) => (back, process.waiting.is_empty()),
             Over::Ended(ending) => C::ended(self, member, &ending, back)?,
             Over::Aborted => {
                 self.count(Mishap::Abort);

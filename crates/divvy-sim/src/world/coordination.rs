@@ -3,11 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
+use divvy_core::Moment;
 use divvy_core::lease::Ending;
 use divvy_core::store::Token;
 
 use super::WorldOf;
 use super::course::{Course, Stage};
+use super::driver::DriverPlan;
 use super::machine::Machine;
 use super::network::Request;
 use super::process::Process;
@@ -24,6 +26,10 @@ pub(crate) trait Coordination: fmt::Debug + Clone {
     const MODE: Mode;
     /// Wall clocks are off by at most this, in milliseconds.
     const WALL_ERROR_MAX_MS: i64;
+    /// Whether its machines judge for themselves what comes on a connection
+    /// before the life of the store is known on it. Otherwise that is known as
+    /// soon as there is a connection, and nothing comes from an earlier one.
+    const KNOWS_CONNECTIONS: bool;
     /// What it is that news never come.
     const NEWS_LOST: Mishap;
     /// What it is that they come late.
@@ -59,6 +65,19 @@ pub(crate) trait Coordination: fmt::Debug + Clone {
     /// A process is gone: what only those of this mode had is forgotten.
     fn forget(world: &mut WorldOf<Self>, member: usize);
 
+    /// When the grant of a partition ends that was started, or waits to be;
+    /// nothing if it has ended for good.
+    fn grant_until(process: &Process<Self>, partition: usize) -> Option<Moment>;
+
+    /// A start hook was called, and all invariants were told so.
+    fn start_called(
+        _world: &mut WorldOf<Self>,
+        _member: usize,
+        _partition: usize,
+    ) -> Result<(), Broken> {
+        Ok(())
+    }
+
     /// A partition does not run any more.
     fn stopped(process: &mut Process<Self>, partition: usize);
 
@@ -82,6 +101,16 @@ pub(crate) trait Coordination: fmt::Debug + Clone {
         _back: Option<Duration>,
     ) -> Result<(Option<Duration>, bool), Broken> {
         unreachable!("members of this mode end in order, and not so: {ending:?}")
+    }
+
+    /// How far what this member reads and watches lags behind.
+    fn lag(_world: &WorldOf<Self>, _member: usize) -> Duration {
+        Duration::ZERO
+    }
+
+    /// How a machine is told that watches have missed something, if it is.
+    fn missed() -> Option<EventOf<Self>> {
+        None
     }
 
     /// Whether a process listens to such news.
@@ -149,6 +178,8 @@ pub(crate) struct Frame {
     pub(crate) lease: Duration,
     /// How often members say that they are there.
     pub(crate) beat: Duration,
+    /// How drivers behave.
+    pub(crate) driver: DriverPlan,
 }
 
 pub(crate) type ActionOf<C> = <<C as Coordination>::Machine as Machine>::Action;

@@ -153,7 +153,8 @@ impl<C: Coordination> Life for WorldOf<C> {
 
     fn pause(&mut self, place: usize) {
         self.processes[place].silent_since.get_or_insert(self.now);
-        self.stand_still(place, NEVER.elapsed(), false);
+        let paused = self.stand_still(place, NEVER.elapsed(), false);
+        paused.expect("only a machine that sleeps is told of");
     }
 
     fn go_on_at(&mut self, place: usize) -> Result<(), Broken> {

@@ -25,6 +25,9 @@ pub(crate) trait Machine: fmt::Debug + Clone {
     /// Tells it something.
     fn handle(&mut self, clock: Clock, event: Self::Event);
 
+    /// Tells it what came from the store, on the connection of this number.
+    fn hear(&mut self, clock: Clock, connection: u64, event: Self::Event);
+
     /// What it asks for next.
     fn next_action(&mut self) -> Option<Self::Action>;
 
@@ -59,6 +62,7 @@ pub(crate) enum Occasion<M: Machine> {
     Connected(Incarnation),
     News(M::News),
     Reply(OperationId, M::Reply),
+    HookBegun(HookId),
     HookEnded(HookId, HookEnd),
     Refresh,
 }

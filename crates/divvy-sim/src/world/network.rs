@@ -11,7 +11,6 @@ use super::machine::Machine;
 use super::process::{Arrival, Flight};
 use super::{Happening, WorldOf};
 use crate::coverage::Mishap;
-use crate::fact::Fact;
 use crate::invariants::Broken;
 use crate::time::TrueTime;
 
@@ -26,6 +25,9 @@ pub(crate) struct Request<C: Coordination> {
     pub(crate) sent: Moment,
     /// The life of the store that its connection leads to.
     pub(crate) life: u32,
+    pub(crate) connection: u64,
+    /// Its sender does not know that life yet.
+    pub(crate) blind: bool,
     /// How often the store had forgotten when it was sent.
     pub(crate) forgotten: u32,
     pub(crate) expires: TrueTime,
@@ -51,18 +53,14 @@ impl<C: Coordination> WorldOf<C> {
             expiring: false,
             expires,
         });
-        let busy = Fact::Busy {
-            member,
-            operations: process.flights.len(),
-            hooks: process.calls.len(),
-        };
         let generation = process.generation;
         let Some(life) = process.connected else {
             let reply = C::Machine::failed(StoreErrorKind::Unavailable, "no connection");
             self.answer(member, generation, id, reply, Duration::from_millis(1));
-            return self.tell(&busy);
+            return self.tell_busy(member);
         };
-        let sends = process.sends();
+        let (sends, connection) = (process.sends(), process.connection);
+        let blind = !process.knows_life;
         let request = Request {
             member,
             generation,
@@ -70,6 +68,8 @@ impl<C: Coordination> WorldOf<C> {
             operation,
             sent,
             life,
+            connection,
+            blind,
             forgotten: self.reach.forgotten,
             expires,
             unanswered: false,
@@ -78,7 +78,7 @@ impl<C: Coordination> WorldOf<C> {
             true => self.send_off(request),
             false => self.expire(member, id),
         }
-        self.tell(&busy)
+        self.tell_busy(member)
     }
 
     /// Lets an operation go its way, as the weather has it.
@@ -104,6 +104,9 @@ impl<C: Coordination> WorldOf<C> {
                 self.after(delay, Happening::Request(Box::new(again)));
             }
             let delay = self.way();
+            if self.now + delay > request.expires {
+                self.expire(request.member, request.id);
+            }
             self.after(delay, Happening::Request(Box::new(request)));
         }
     }
@@ -143,7 +146,8 @@ impl<C: Coordination> WorldOf<C> {
         reply: ReplyOf<C>,
         after: Duration,
     ) {
-        let arrival = Arrival::Answer(id, reply);
+        let connection = self.processes[member].connection;
+        let arrival = Arrival::Answer(id, reply, connection);
         self.after(after, Happening::Arrive(member, generation, arrival));
     }
 
@@ -197,7 +201,8 @@ impl<C: Coordination> WorldOf<C> {
         if lost || !self.processes[member].receives() || self.now + back > request.expires {
             self.expire(member, id);
         } else {
-            self.answer(member, generation, id, reply, back);
+            let arrival = Arrival::Answer(id, reply, request.connection);
+            self.after(back, Happening::Arrive(member, generation, arrival));
         }
         Ok(())
     }
@@ -216,7 +221,7 @@ impl<C: Coordination> WorldOf<C> {
         let frame = self.frame();
         for member in 0..self.processes.len() {
             let process = &self.processes[member];
-            let generation = process.generation;
+            let (generation, connection) = (process.generation, process.connection);
             if process.connected != Some(self.reach.life)
                 || !process.receives()
                 || !C::listens(process, news)
@@ -225,15 +230,16 @@ impl<C: Coordination> WorldOf<C> {
             }
             if process.is_deaf || self.dice.chance(self.weather.watch_lost) {
                 self.count(C::NEWS_LOST);
+                self.maybe_missed(member);
                 continue;
             }
             let (least, most) = frame.latency;
-            let mut way = self.dice.span(least, most);
+            let mut way = self.dice.span(least, most) + C::lag(self, member);
             if self.dice.chance(self.weather.watch_late) {
                 self.count(C::NEWS_LATE);
                 way += self.dice.span(Duration::ZERO, frame.lease * 2);
             }
-            let heard = Arrival::News(self.reach.life, self.reach.forgotten, news.clone());
+            let heard = Arrival::News(connection, self.reach.forgotten, news.clone());
             if self.dice.chance(self.weather.watch_repeated) {
                 self.count(C::NEWS_REPEATED);
                 let again = Happening::Arrive(member, generation, heard.clone());
@@ -241,6 +247,18 @@ impl<C: Coordination> WorldOf<C> {
             }
             self.after(way, Happening::Arrive(member, generation, heard));
         }
+    }
+
+    /// A watch may find out that it has missed something.
+    fn maybe_missed(&mut self, member: usize) {
+        let Some(missed) = C::missed().filter(|_| self.dice.chance(0.5)) else {
+            return;
+        };
+        self.count(Mishap::WatchMissed);
+        let generation = self.processes[member].generation;
+        let after = self.way();
+        let arrival = Arrival::Event(missed);
+        self.after(after, Happening::Arrive(member, generation, arrival));
     }
 
     /// The connection of a member breaks: what is under way on it is lost to

@@ -1,6 +1,6 @@
 //! A place where a member runs: its process, clock, link and hooks.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use divvy_core::leader::{HookEnd, HookId, OperationId};
@@ -8,6 +8,7 @@ use divvy_core::lease::Ending;
 
 use super::WorldOf;
 use super::coordination::{Coordination, EventOf, NewsOf, ReplyOf};
+use super::hooks::{Call, Hook};
 use crate::clock::MemberClock;
 use crate::fault::{HookWeather, Isolation};
 use crate::invariants::Broken;
@@ -18,11 +19,20 @@ use crate::time::TrueTime;
 pub(crate) enum Arrival<C: Coordination> {
     Wake,
     Event(EventOf<C>),
-    /// What the store told in this life, when it had forgotten so often.
-    News(u32, u32, NewsOf<C>),
-    Answer(OperationId, ReplyOf<C>),
+    /// It is asked to stop, by this event.
+    Stop(EventOf<C>),
+    /// What the store sent on this connection, when it had forgotten so often.
+    News(u64, u32, NewsOf<C>),
+    /// The answer to an operation, on this connection.
+    Answer(OperationId, ReplyOf<C>, u64),
+    /// In which life the store is on this connection.
+    Life(u64),
     /// An operation has taken too long.
     Expire(OperationId),
+    /// A hook that had to wait is called.
+    Begun(HookId),
+    /// A hook runs for longer than it may.
+    Overdue(HookId),
     Hook(HookId, HookEnd),
     /// The store is reached again.
     Connect,
@@ -38,14 +48,6 @@ pub(crate) struct Flight {
     /// An expiry is under way already.
     pub(crate) expiring: bool,
     pub(crate) expires: TrueTime,
-}
-
-/// A call of a hook that has not come to an end.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Call {
-    pub(crate) partition: usize,
-    pub(crate) starts: bool,
-    pub(crate) stuck: bool,
 }
 
 /// Standing still.
@@ -76,7 +78,9 @@ pub(crate) struct Process<C: Coordination> {
     pub(crate) generation: u32,
     pub(crate) stillness: Option<Stillness>,
     pub(crate) backlog: VecDeque<Arrival<C>>,
+    /// When its driver wakes, and when it should.
     pub(crate) wake_at: Option<TrueTime>,
+    pub(crate) wake_due: Option<TrueTime>,
     pub(crate) flights: Vec<Flight>,
     pub(crate) isolation: Option<Isolation>,
     /// It gets no news.
@@ -85,10 +89,20 @@ pub(crate) struct Process<C: Coordination> {
     pub(crate) silent_since: Option<TrueTime>,
     /// The life of the store that it is connected to.
     pub(crate) connected: Option<u32>,
+    /// Counts its connections.
+    pub(crate) connection: u64,
+    /// Whether it knows the life of the store on the last one.
+    pub(crate) knows_life: bool,
+    /// Hooks that wait for their turn.
+    pub(crate) waiting: VecDeque<Hook>,
     pub(crate) calls: BTreeMap<HookId, Call>,
     /// How its own hooks fare, beside those of everybody.
     pub(crate) hooks: HookWeather,
     pub(crate) running: BTreeMap<usize, C::Running>,
+    /// Partitions that commands work on, where commands do the work.
+    pub(crate) commands: BTreeSet<usize>,
+    /// The fencer has a moment at which it will act.
+    pub(crate) is_fence_planned: bool,
     /// It has been asked to stop.
     pub(crate) stopping: bool,
     /// How long after its end it is started again; nothing if never.
@@ -108,14 +122,20 @@ impl<C: Coordination> Process<C> {
             stillness: None,
             backlog: VecDeque::new(),
             wake_at: None,
+            wake_due: None,
             flights: Vec::new(),
             isolation: None,
             is_deaf: false,
             silent_since: None,
             connected: None,
+            connection: 0,
+            knows_life: false,
+            waiting: VecDeque::new(),
             calls: BTreeMap::new(),
             hooks: HookWeather::default(),
             running: BTreeMap::new(),
+            commands: BTreeSet::new(),
+            is_fence_planned: false,
             stopping: false,
             comes_back: None,
             over: None,
@@ -142,16 +162,26 @@ impl<C: Coordination> Process<C> {
         !matches!(self.isolation, Some(Isolation::Full))
     }
 
+    /// Whether the start of a partition waits for its turn.
+    pub(crate) fn awaits_start(&self, partition: usize) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|hook| hook.partition == partition && hook.start.is_some())
+    }
+
     /// Forgets what processes of both modes have.
     pub(super) fn clear(&mut self) {
         self.machine = None;
         self.generation += 1;
         self.backlog.clear();
         self.wake_at = None;
+        self.wake_due = None;
         self.flights.clear();
         self.connected = None;
+        self.waiting.clear();
         self.calls.clear();
         self.running.clear();
+        self.commands.clear();
+        self.is_fence_planned = false;
         self.stopping = false;
         self.over = None;
     }

@@ -7,7 +7,7 @@ use super::machine::{Machine, Occasion};
 use super::process::{Arrival, Stillness};
 use super::{Happening, WorldOf};
 use crate::coverage::Mishap;
-use crate::fact::Phase;
+use crate::fact::{Fact, Phase};
 use crate::fault::Isolation;
 use crate::invariants::Broken;
 
@@ -31,6 +31,7 @@ impl<C: Coordination> WorldOf<C> {
             return;
         }
         self.processes[member].isolation = way;
+        self.hinder_while(Some(member), way.is_some());
         let Some(way) = way else {
             // Whatever was told may have been missed.
             self.processes[member].connected = None;
@@ -83,10 +84,15 @@ impl<C: Coordination> WorldOf<C> {
     }
 
     /// A process stands still, or its machine sleeps.
-    pub(crate) fn stand_still(&mut self, member: usize, lasts: Duration, suspended: bool) {
+    pub(crate) fn stand_still(
+        &mut self,
+        member: usize,
+        lasts: Duration,
+        suspended: bool,
+    ) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         if !process.is_alive() || process.stillness.is_some() {
-            return;
+            return Ok(());
         }
         process.stillness = Some(Stillness {
             until: self.now + lasts,
@@ -97,6 +103,14 @@ impl<C: Coordination> WorldOf<C> {
             false => Mishap::Pause,
         });
         self.after(lasts, Happening::Resume(member));
+        self.hinder(Some(member), lasts);
+        if !suspended {
+            return Ok(());
+        }
+        self.tell(&Fact::Asleep {
+            member,
+            asleep: true,
+        })
     }
 
     /// Asks a member to stop, and starts it again after it has.
@@ -107,7 +121,7 @@ impl<C: Coordination> WorldOf<C> {
         }
         process.stopping = true;
         process.comes_back = Some(back_after);
-        let happening = Happening::Arrive(member, process.generation, Arrival::Event(stop));
+        let happening = Happening::Arrive(member, process.generation, Arrival::Stop(stop));
         self.after(Duration::ZERO, happening);
     }
 
@@ -118,15 +132,21 @@ impl<C: Coordination> WorldOf<C> {
     }
 
     /// The store does nothing for a while.
-    pub(crate) fn stall(&mut self, lasts: Duration) {
+    pub(crate) fn stall(&mut self, lasts: Duration) -> Result<(), Broken> {
         self.count(Mishap::StoreStall);
+        self.hinder(None, lasts);
         self.reach.stalled_until = self.reach.stalled_until.max(self.now + lasts);
+        let until = self.now + lasts;
+        self.tell(&Fact::Unanswered { until })
     }
 
     /// The store refuses whatever it is asked for a while.
-    pub(crate) fn refuse(&mut self, lasts: Duration) {
+    pub(crate) fn refuse(&mut self, lasts: Duration) -> Result<(), Broken> {
         self.count(Mishap::StoreUnavailable);
+        self.hinder(None, lasts);
         self.reach.refuses_until = self.reach.refuses_until.max(self.now + lasts);
+        let until = self.now + lasts;
+        self.tell(&Fact::Unanswered { until })
     }
 
     /// A member joins at a new place.

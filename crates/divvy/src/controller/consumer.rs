@@ -11,8 +11,9 @@ use crate::manager::{Grant, HookError};
 /// It runs on the runtime that the controller was started on, apart from what
 /// keeps leases: one that blocks, panics or never returns does not stop
 /// renewals. A consumer of a partition is started only after the one before
-/// has stopped; those of different partitions start and stop at once, up to
-/// `hook_concurrency`.
+/// has stopped. Of different partitions `hook_concurrency` start at once, and as
+/// many stop: a stop never waits for starts. A start whose lease ends while it
+/// waits for its turn is not called; a stop whose lease has ended does not wait.
 #[async_trait]
 pub trait ConsumerFactory: Send + Sync + 'static {
     /// The partition is this worker's: start working on it, and return. An

@@ -10,16 +10,17 @@ use divvy_core::lease::{Event, StopReason, TenureId};
 use divvy_core::store::{LeaseKey, Token};
 use divvy_core::{Moment, Partition};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
 use super::consumer::{Consumer, ConsumerFactory};
 use super::driver::Input;
-use crate::manager::Grant;
+use crate::hook_limiter::{HookLimiter, Waiting};
 use crate::manager::calls::{Aborting, panic_text};
 use crate::manager::grant::Authority;
+use crate::manager::{Grant, HookError};
 
 /// Where a consumer is kept between its start and its stop.
 type Place = Arc<Mutex<Option<Box<dyn Consumer>>>>;
@@ -31,11 +32,22 @@ struct Tenure {
     consumer: Place,
 }
 
+/// A call of a hook.
+struct Hook {
+    id: HookId,
+    name: &'static str,
+    limiter: Arc<HookLimiter>,
+    grant: Grant,
+    /// After this it is overdue.
+    limit: Duration,
+}
+
 /// All consumers.
 pub(super) struct Consumers {
     factory: Arc<dyn ConsumerFactory>,
     runtime: Handle,
-    permits: Arc<Semaphore>,
+    starts: Arc<HookLimiter>,
+    stops: Arc<HookLimiter>,
     driver: mpsc::Sender<Input>,
     start_limit: Duration,
     tenures: HashMap<TenureId, Tenure>,
@@ -53,7 +65,8 @@ impl Consumers {
         Self {
             factory,
             runtime,
-            permits: Arc::new(Semaphore::new(concurrency)),
+            starts: HookLimiter::new("start", concurrency),
+            stops: HookLimiter::new("stop", concurrency),
             driver,
             start_limit,
             tenures: HashMap::new(),
@@ -94,11 +107,19 @@ impl Consumers {
             token = token.get()
         );
         let call = async move {
+            given.check_before_start()?;
             let started = factory.start(&partition, given).await?;
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
             Ok(())
         };
-        self.call(id, "start", self.start_limit, call.instrument(span));
+        let hook = Hook {
+            id,
+            name: "start",
+            limiter: Arc::clone(&self.starts),
+            grant: grant.clone(),
+            limit: self.start_limit,
+        };
+        self.call(hook, call.instrument(span));
         let entry = Tenure {
             key,
             grant,
@@ -137,7 +158,14 @@ impl Consumers {
                 None => Ok(()),
             }
         };
-        self.call(id, "stop", within, call.instrument(span));
+        let hook = Hook {
+            id,
+            name: "stop",
+            limiter: Arc::clone(&self.stops),
+            grant: grant.clone(),
+            limit: within,
+        };
+        self.call(hook, call.instrument(span));
     }
 
     /// The grants of these are current until then; nothing ends them for good.
@@ -179,20 +207,31 @@ impl Consumers {
 
     /// A call that waits for its turn, and gives its place to others when it
     /// is overdue.
-    fn call<F>(&mut self, id: HookId, hook: &'static str, limit: Duration, call: F)
+    fn call<F>(&mut self, hook: Hook, call: F)
     where
-        F: Future<Output = Result<(), crate::manager::HookError>> + Send + 'static,
+        F: Future<Output = Result<(), HookError>> + Send + 'static,
     {
-        let (permits, runtime) = (Arc::clone(&self.permits), self.runtime.clone());
-        let driver = self.driver.clone();
+        let (runtime, driver) = (self.runtime.clone(), self.driver.clone());
+        let asked = Instant::now();
         self.running.spawn(async move {
-            let permit = permits.acquire_owned().await;
+            let (id, limit) = (hook.id, hook.limit);
+            let waiting = Waiting {
+                partition: hook.grant.partition(),
+                since: asked,
+                patience: limit,
+                grant: Some(&hook.grant),
+            };
+            // Never waited for: it is reported again.
+            let report = |text: String| {
+                let _full = driver.try_send(Input::HookWaits(text.into()));
+            };
+            let turn = hook.limiter.turn(waiting, report).await;
             let _gone = driver.send(Input::Event(Event::HookBegun(id))).await;
             let mut called = Aborting(runtime.spawn(call));
             let ended = match timeout(limit, &mut called).await {
                 Ok(ended) => ended,
                 Err(_elapsed) => {
-                    drop(permit);
+                    drop(turn);
                     (&mut called).await
                 }
             };
@@ -209,7 +248,7 @@ impl Consumers {
             let end = match message {
                 None => HookEnd::Done,
                 Some(message) => {
-                    let _gone = driver.send(Input::HookFailed(hook, id, message)).await;
+                    let _gone = driver.send(Input::HookFailed(hook.name, id, message)).await;
                     HookEnd::Failed
                 }
             };

@@ -22,6 +22,7 @@ use super::event::{ControllerEventKind as Told, Events};
 use super::operations::carry_out;
 use super::status::{Owned, Status, Wish};
 use super::thread::Started;
+use crate::alarm::Alarm;
 use crate::manager::settings::span::Span;
 use crate::store::backoff::Backoff;
 use crate::store::clock::boottime;
@@ -56,6 +57,8 @@ pub(super) enum Input {
     Life(Incarnation),
     /// A consumer could not be started or stopped in order.
     HookFailed(&'static str, HookId, String),
+    /// A hook waits too long for its turn.
+    HookWaits(Box<str>),
     /// The runtime that consumers run on has ended.
     RuntimeEnded,
 }
@@ -80,6 +83,7 @@ pub(super) struct Parts {
 
 pub(super) struct Driver {
     parts: Parts,
+    alarm: Alarm,
     connection: watch::Receiver<Connection>,
     description: watch::Receiver<divvy_core::lease::SelfDescription>,
     drained: watch::Receiver<bool>,
@@ -105,6 +109,7 @@ impl Driver {
     pub(super) fn new(parts: Parts) -> Self {
         let now = boottime();
         Self {
+            alarm: Alarm::new(),
             connection: parts.store.connection(),
             description: parts.status.description.subscribe(),
             drained: parts.status.drained.subscribe(),
@@ -171,17 +176,19 @@ impl Driver {
 
     async fn step(&mut self) {
         let now = boottime();
-        let wake = self.parts.member.next_wake();
-        let mut wait = wake.map_or(LOOK_INTERVAL, |at| at.since(now).min(LOOK_INTERVAL));
+        let mut wake = now + LOOK_INTERVAL;
+        if let Some(due) = self.parts.member.next_wake() {
+            wake = wake.min(due);
+        }
         if self.is_unshown {
-            wait = wait.min(self.show_due.since(now));
+            wake = wake.min(self.show_due);
         }
         tokio::select! {
             biased;
             // Whoever drops the controller wants it to stop.
             _ = self.parts.stop.changed(), if self.stopped_at.is_none() => self.stop(),
             Some(input) = self.parts.inputs.recv() => self.take(input),
-            () = sleep(wait) => self.wake(),
+            () = self.alarm.until(wake) => self.wake(),
             Ok(()) = self.connection.changed() => self.connection_changed(),
             Ok(()) = self.description.changed() => {
                 let description = *self.description.borrow_and_update();
@@ -235,6 +242,7 @@ impl Driver {
                 let partition = partition.unwrap_or_default();
                 self.problem(format!("{hook} of {partition}: {message}").into());
             }
+            Input::HookWaits(why) => self.problem(why),
             Input::RuntimeEnded => {
                 // What runs can neither be stopped nor known to have stopped:
                 // nothing is given back, and others wait for the leases.
@@ -455,7 +463,10 @@ impl Driver {
             Report::Quarantined(left) => {
                 let tenths = left.as_millis().div_ceil(100);
                 let span = Span(TENTH * u32::try_from(tenths).unwrap_or(u32::MAX));
-                tracing::warn!("the store has just started: nothing is granted for {span} more");
+                tracing::warn!(
+                    "the store is new, has restarted or lost its data: nothing is granted for \
+                     {span}, in case a lease that it forgot is still in use"
+                );
                 events.tell(|| Told::Quarantined(left));
             }
             Report::StartFailed(_) => {

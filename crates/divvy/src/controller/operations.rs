@@ -42,16 +42,8 @@ async fn ask(
         Operation::OpenSession { session, ttl } => {
             Reply::Session(store.open_session(worker, session, ttl).await?)
         }
-        Operation::Beat {
-            session,
-            info,
-            heartbeat_ttl,
-            session_ttl,
-        } => {
-            let beaten = store.beat(worker, session, &info, heartbeat_ttl, session_ttl);
-            Reply::Beaten(beaten.await?)
-        }
-        Operation::Leave { session } => Reply::Beaten(store.leave(worker, session).await?),
+        Operation::Beat(heartbeat) => Reply::Beaten(store.beat(worker, &heartbeat).await?),
+        Operation::Leave { session } => Reply::Left(store.leave(worker, session).await?),
         Operation::Members => {
             let (members, wishes) = tokio::try_join!(store.members(), store.wishes())?;
             Reply::Members(members, wishes)

@@ -49,7 +49,7 @@ pub struct ControllerSettings {
     pub dynamic: bool,
     /// Timings and limits of leases.
     pub lease: LeaseSettings,
-    /// How many consumers start or stop at once.
+    /// How many consumers start at once, and how many stop.
     pub hook_concurrency: usize,
     /// How long a start may take: opening the store, and taking the name.
     pub startup_timeout: Duration,

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use divvy_core::lease::{Member, MemberSetup, SelfDescription};
+use divvy_core::lease::{Batches, Member, MemberSetup, SelfDescription};
 use divvy_core::store::{StoreErrorKind, WorkerId};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -119,6 +119,7 @@ async fn drive(
         dynamic: orders.settings.dynamic,
         description,
         seed: fastrand::u64(..),
+        batches: Batches::default(),
         hooks_wait: true,
     };
     let consumers = Consumers::new(

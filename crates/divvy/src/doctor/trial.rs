@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use divvy_core::store::{
-    Acquired, Claim, Expected, Key, LeaseKey, LeaseName, Nonce, Outcome, Prefix, SessionStart,
-    StoreError, Tenure, WorkerInfo,
+    Acquired, Claim, Expected, Heartbeat, Key, LeaseKey, LeaseName, Nonce, Outcome, Prefix,
+    SessionStart, StoreError, Tenure, WorkerInfo,
 };
 use tokio::time::{Instant, timeout};
 
@@ -156,11 +156,12 @@ async fn leases(
         groups: Some(vec![GROUP.to_owned()]),
         ..WorkerInfo::default()
     };
-    let mut beaten = store.beat(worker, session, &info, TTL, TTL).await?;
+    let heartbeat = Heartbeat::new(session, info, TTL, TTL);
+    let mut beaten = store.beat(worker, &heartbeat).await?.tenure;
     // Also a store that grants nothing yet takes these.
     for _ in 0..WRITES {
         let begun = Instant::now();
-        beaten = store.beat(worker, session, &info, TTL, TTL).await?;
+        beaten = store.beat(worker, &heartbeat).await?.tenure;
         took.push(begun.elapsed());
     }
     let (_members, _groups) = (store.members().await?, store.groups().await?);
@@ -172,13 +173,10 @@ async fn leases(
     let acquired = store.acquire(worker, &claims, TTL).await?;
     match acquired.first() {
         Some(Acquired::Granted(_)) => {}
-        Some(Acquired::Quarantined(left)) => {
-            let found = format!(
-                "the store has just started: nobody gets a lease for {} s",
-                left.as_secs() + 1
-            );
-            let advice = "wait, and examine it again: whoever held a lease that was lost has to stop \
-                          first";
+        Some(Acquired::Quarantined) => {
+            let found = "the store is new, has restarted or lost its data: it grants no lease \
+                         before agents have waited for the longest one";
+            let advice = "start an agent: it waits for its lease and two heartbeats, and says so";
             return Ok(Finding::note(LEASES, found, advice));
         }
         _ => {

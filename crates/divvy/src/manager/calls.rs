@@ -11,7 +11,7 @@ use divvy_core::Partition;
 use divvy_core::leader::{HookId, State, Version};
 use divvy_core::store::Token;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep_until, timeout};
 use tracing::Instrument as _;
@@ -22,7 +22,7 @@ use super::grant::{Authority, Grant};
 use super::hooks::{HookError, Hooks};
 use super::settings::Settings;
 use super::status::Status;
-use super::turns::{Caller, Hook, Turn};
+use super::turns::{Caller, Hook, Queue as HookQueue, Turn};
 
 /// Calls that wait for the ones before them; beyond, those that only tell are
 /// left out.
@@ -37,15 +37,15 @@ type Called<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// Calls hooks, and tells the driver how each ended.
 pub(super) struct Calls {
     runtime: Handle,
-    permits: Arc<Semaphore>,
     authority: Arc<Authority>,
     driver: mpsc::Sender<Input>,
     status: Arc<Status>,
     limits: Limits,
     /// The assignment in force: what is shown of it may be older.
     version: Option<Version>,
-    turns: mpsc::UnboundedSender<Turn>,
-    caller: JoinHandle<()>,
+    /// Stops have a queue of their own: they never wait for starts.
+    start_queue: HookQueue,
+    stop_queue: HookQueue,
     grants: HashMap<Box<str>, Grant>,
     /// How to end a start that is under way.
     starts: HashMap<HookId, oneshot::Sender<()>>,
@@ -114,15 +114,12 @@ impl Calls {
     ) -> Self {
         let (serial, calls) = mpsc::unbounded_channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let permits = Arc::new(Semaphore::new(limits.concurrency));
-        let (turns, taken) = mpsc::unbounded_channel();
-        let caller = Caller {
+        let caller = Arc::new(Caller {
             hooks: Arc::clone(&hooks),
             runtime: runtime.clone(),
             driver: driver.clone(),
             status: Arc::clone(&status),
-            permits: Arc::clone(&permits),
-        };
+        });
         let line = Line {
             hooks,
             runtime: runtime.clone(),
@@ -132,14 +129,13 @@ impl Calls {
         };
         Self {
             runtime,
-            permits,
             authority,
             driver,
             status,
             limits,
             version: None,
-            turns,
-            caller: tokio::spawn(caller.run(taken).in_current_span()),
+            start_queue: HookQueue::new("start", limits.concurrency, &caller),
+            stop_queue: HookQueue::new("stop", limits.concurrency, &caller),
             grants: HashMap::new(),
             starts: HashMap::new(),
             serial,
@@ -171,7 +167,8 @@ impl Calls {
         let (cancel, cancelled) = oneshot::channel();
         self.starts.insert(id, cancel);
         let hook = Hook::Assigned { grant, cancelled };
-        self.queue(id, partition, self.limits.start, hook);
+        let turn = self.turn(id, partition, self.limits.start, hook);
+        self.start_queue.add(turn);
     }
 
     /// Ends a start hook, if it is still under way and lets go of its thread.
@@ -194,11 +191,12 @@ impl Calls {
         }
         self.batch.removed.push(partition.clone());
         let told = self.batch.done.subscribe();
-        self.queue(id, partition, within, Hook::Revoked { grant, told });
+        let turn = self.turn(id, partition, within, Hook::Revoked { grant, told });
+        self.stop_queue.add(turn);
     }
 
-    fn queue(&self, id: HookId, partition: Partition, limit: Duration, hook: Hook) {
-        let turn = Turn {
+    fn turn(&self, id: HookId, partition: Partition, limit: Duration, hook: Hook) -> Turn {
+        Turn {
             id,
             partition,
             worker: self.status.worker_id.get(),
@@ -206,9 +204,7 @@ impl Calls {
             asked: Instant::now(),
             limit,
             hook,
-        };
-        // Taken until this ends.
-        let _ended = self.turns.send(turn);
+        }
     }
 
     /// The step of the machine is done: what it started and stopped becomes
@@ -261,9 +257,8 @@ impl Calls {
         let Self {
             serial,
             mut line,
-            turns,
-            permits,
-            caller,
+            start_queue,
+            stop_queue,
             grants,
             ..
         } = self;
@@ -274,9 +269,8 @@ impl Calls {
         if timeout(limit, &mut line).await.is_err() {
             line.abort();
         }
-        permits.close();
-        drop(turns);
-        let _panicked = caller.await;
+        start_queue.end().await;
+        stop_queue.end().await;
     }
 }
 

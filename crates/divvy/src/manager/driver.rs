@@ -14,11 +14,11 @@ use divvy_core::leader::{
     Action, Clock, Event, HookEnd, HookId, LeaderSettings, Member, OperationId, Reply, Shutdown,
     Watched,
 };
-use divvy_core::store::{Incarnation, StoreError};
+use divvy_core::store::{Change, Incarnation, StoreError};
 use divvy_core::{Moment, Partition};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use self::pace::Pace;
 use super::agent::Agent;
@@ -31,6 +31,7 @@ use super::retry::Retry;
 use super::startup::Startup;
 use super::status::{Status, Wish};
 use super::suspend::Suspends;
+use crate::alarm::Alarm;
 use crate::store::clock::{boottime, unix_ms};
 use crate::store::{Connection, KeyValue};
 
@@ -47,9 +48,11 @@ const LIFE_POLLS: u32 = 4;
 pub(super) enum Input {
     /// For the machine.
     Event(Event),
-    /// An operation on the store came to an end.
-    Answered(OperationId, Reply, Option<StoreError>),
-    /// The life of the store, at this number of connects.
+    /// An operation on the store came to an end, on this connection.
+    Answered(OperationId, Reply, Option<StoreError>, Option<u64>),
+    /// A watch saw a change, on this connection.
+    Seen(Change, Option<u64>),
+    /// The life of the store on this connection.
     Life(Incarnation, u64),
     /// Something of the store may have been missed.
     Doubt,
@@ -89,6 +92,7 @@ pub(super) struct Parts {
 
 pub(super) struct Driver {
     parts: Parts,
+    alarm: Alarm,
     connection: watch::Receiver<Connection>,
     description: watch::Receiver<divvy_core::leader::SelfDescription>,
     tasks: JoinSet<()>,
@@ -122,6 +126,7 @@ impl Driver {
     pub(super) fn new(parts: Parts) -> Self {
         let now = boottime();
         Self {
+            alarm: Alarm::new(),
             connection: parts.store.connection(),
             description: parts.status.description.subscribe(),
             tasks: JoinSet::new(),
@@ -206,10 +211,12 @@ impl Driver {
 
     async fn step(&mut self) {
         let now = boottime();
-        let wake = self.parts.member.next_wake();
-        let mut wait = wake.map_or(LOOK_INTERVAL, |at| at.since(now).min(LOOK_INTERVAL));
-        if let Some(due) = self.showing.wait(now) {
-            wait = wait.min(due);
+        let mut wake = now + LOOK_INTERVAL;
+        if let Some(due) = self.parts.member.next_wake() {
+            wake = wake.min(due);
+        }
+        if let Some(due) = self.showing.due() {
+            wake = wake.min(due);
         }
         tokio::select! {
             biased;
@@ -219,7 +226,7 @@ impl Driver {
                 self.stop(how.unwrap_or(self.parts.default_shutdown));
             }
             Some(input) = self.parts.inputs.recv() => self.take(input),
-            () = sleep(wait) => self.wake(),
+            () = self.alarm.until(wake) => self.wake(),
             Ok(()) = self.connection.changed() => self.connection_changed(),
             Ok(()) = self.description.changed() => {
                 let description = self.description.borrow_and_update().clone();
@@ -249,16 +256,19 @@ impl Driver {
                 }
                 self.tell(event);
             }
-            Input::Answered(id, reply, error) => self.answered(id, reply, error),
+            Input::Answered(id, reply, error, connection) => {
+                self.answered(id, reply, error, connection);
+            }
+            Input::Seen(change, connection) => self.hear(connection, Event::Seen(change)),
             Input::Life(incarnation, connects) => {
                 self.life_asked = None;
-                if self.connection.borrow().connects != connects {
+                if self.parts.store.connects() != connects {
                     // It was asked of a connection that is gone.
                     return self.ask_life();
                 }
                 let patience = self.parts.settings.root_poll_interval * LIFE_POLLS;
                 self.life_due = boottime() + patience;
-                self.tell(Event::Connected(incarnation));
+                self.hear(Some(connects), Event::Connected(incarnation));
             }
             Input::Doubt => {
                 self.tell(Event::Missed);
@@ -337,6 +347,17 @@ impl Driver {
         let clock = self.clock();
         self.parts.member.handle(clock, event);
         self.act();
+    }
+
+    /// Hands over what came from the store. In which life that is, is asked for
+    /// where it came on a connection that the machine does not know.
+    fn hear(&mut self, connection: Option<u64>, event: Event) {
+        let clock = self.clock();
+        self.parts.member.hear(clock, connection, event);
+        self.act();
+        if self.parts.member.connection() != Some(self.parts.store.connects()) {
+            self.ask_life();
+        }
     }
 
     fn wake(&mut self) {

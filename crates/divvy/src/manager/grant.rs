@@ -12,6 +12,7 @@ use divvy_core::{Moment, Partition};
 use tokio::sync::Notify;
 
 use super::error::ManagerError;
+use super::hooks::HookError;
 use crate::store::clock::boottime;
 
 /// Longer than any machine runs, and short enough to be counted in
@@ -42,14 +43,65 @@ impl Authority {
         self.changed.notify_waiters();
     }
 
-    fn left(&self, life: u64) -> Option<Duration> {
-        let until = Duration::from_nanos(self.until.load(Ordering::SeqCst));
-        let left = Moment::from_origin(until).since(boottime());
+    /// When authority ends and how long that is from now, unless it has ended.
+    fn until(&self, life: u64) -> Option<(Moment, Duration)> {
+        let nanos = self.until.load(Ordering::SeqCst);
+        let until = Moment::from_origin(Duration::from_nanos(nanos));
+        let left = until.since(boottime());
         // Looked at last: an end that came meanwhile counts.
         let is_same = self.lives.load(Ordering::SeqCst) == life;
-        (is_same && !left.is_zero()).then_some(left)
+        (is_same && !left.is_zero()).then_some((until, left))
     }
 }
+
+/// The lease that a grant depends on: one for each partition in lease mode, one
+/// for all partitions of a session in leader mode.
+///
+/// For a supervisor outside this process, which has to end work that this
+/// process cannot end because it stands still.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct Lease {
+    authority: Arc<Authority>,
+    life: u64,
+}
+
+impl Lease {
+    /// When it ends unless it is renewed, on the clock of [`now`](super::now).
+    /// None if it has ended.
+    pub fn until(&self) -> Option<Moment> {
+        self.authority.until(self.life).map(|(until, _)| until)
+    }
+
+    /// Waits until its end is another one than `known`, and returns that.
+    pub async fn changed(&self, known: Option<Moment>) -> Option<Moment> {
+        loop {
+            let changed = self.authority.changed.notified();
+            tokio::pin!(changed);
+            // Listening before looking, or a change in between would be lost.
+            changed.as_mut().enable();
+            let ends = self.authority.until(self.life);
+            let until = ends.map(|(until, _)| until);
+            if until != known {
+                return until;
+            }
+            match ends {
+                Some((_, left)) => {
+                    let _changed = tokio::time::timeout(left, changed).await;
+                }
+                None => changed.await,
+            }
+        }
+    }
+}
+
+impl PartialEq for Lease {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.authority, &other.authority) && self.life == other.life
+    }
+}
+
+impl Eq for Lease {}
 
 /// The right to work on a partition. Clones are the same grant.
 ///
@@ -80,8 +132,7 @@ impl Authority {
 pub struct Grant {
     partition: Partition,
     token: Token,
-    life: u64,
-    authority: Arc<Authority>,
+    lease: Lease,
     ends: Arc<Ends>,
 }
 
@@ -93,11 +144,14 @@ struct Ends {
 
 impl Grant {
     pub(crate) fn new(partition: Partition, token: Token, authority: &Arc<Authority>) -> Self {
+        let lease = Lease {
+            life: authority.lives.load(Ordering::SeqCst),
+            authority: Arc::clone(authority),
+        };
         Self {
             partition,
             token,
-            life: authority.lives.load(Ordering::SeqCst),
-            authority: Arc::clone(authority),
+            lease,
             ends: Arc::default(),
         }
     }
@@ -141,14 +195,20 @@ impl Grant {
 
     /// How long it is current, unless the lease is renewed before.
     pub fn left(&self) -> Option<Duration> {
-        let left = self.authority.left(self.life);
-        left.filter(|_| !self.ends.is_over.load(Ordering::SeqCst))
+        let (_, left) = self.lease.authority.until(self.lease.life)?;
+        (!self.ends.is_over.load(Ordering::SeqCst)).then_some(left)
+    }
+
+    /// The lease that it depends on.
+    #[doc(hidden)]
+    pub fn lease(&self) -> &Lease {
+        &self.lease
     }
 
     /// Waits until it is over.
     pub async fn ended(&self) {
         loop {
-            let changed = self.authority.changed.notified();
+            let changed = self.lease.authority.changed.notified();
             tokio::pin!(changed);
             // Listening before looking, or a change in between would be lost.
             changed.as_mut().enable();
@@ -184,6 +244,16 @@ impl Grant {
         .await
     }
 
+    /// The last look before a start hook is called, where it is called: its turn
+    /// or its runtime may have come too late.
+    pub(crate) fn check_before_start(&self) -> Result<(), HookError> {
+        if self.is_current() {
+            Ok(())
+        } else {
+            Err("its lease ended before it was its turn: it was not called".into())
+        }
+    }
+
     /// The partition is asked back.
     pub(crate) fn revoke(&self) {
         self.ends.is_revoked.store(true, Ordering::SeqCst);
@@ -192,7 +262,7 @@ impl Grant {
     /// The partition was given back.
     pub(crate) fn end(&self) {
         self.ends.is_over.store(true, Ordering::SeqCst);
-        self.authority.changed.notify_waiters();
+        self.lease.authority.changed.notify_waiters();
     }
 }
 
@@ -252,6 +322,30 @@ mod tests {
         assert!(grant.is_revoked() && grant.is_current());
         grant.end();
         assert!(!grant.is_current());
+    }
+
+    #[tokio::test]
+    async fn a_lease_tells_of_every_renewal_and_of_its_end() {
+        let authority = Arc::new(Authority::default());
+        let (first, second) = (soon(), soon() + Duration::from_secs(1));
+        authority.set(Some(first));
+        let (one, other) = (grant(&authority), grant(&authority));
+        assert_eq!(one.lease(), other.lease(), "they end together");
+        let lease = one.lease().clone();
+        assert_eq!(lease.changed(None).await, Some(first));
+        let renewing = async {
+            tokio::task::yield_now().await;
+            // What is given back ends no lease.
+            other.end();
+            authority.set(Some(second));
+        };
+        let (renewed, ()) = tokio::join!(lease.changed(Some(first)), renewing);
+        assert_eq!(renewed, Some(second));
+        authority.set(None);
+        assert_eq!(lease.changed(Some(second)).await, None);
+        authority.set(Some(second));
+        assert_eq!(lease.until(), None, "it has ended for good");
+        assert_ne!(*grant(&authority).lease(), lease);
     }
 
     #[tokio::test]

@@ -18,13 +18,15 @@ pub type HookError = Box<dyn StdError + Send + Sync>;
 /// Hooks run on the runtime that the manager was started on, apart from what
 /// keeps the lease: one that blocks, panics or never returns does not stop
 /// heartbeats. [`Hooks::assigned`] and [`Hooks::revoked`] of one partition
-/// alternate and never overlap; those of different partitions run at once, up
-/// to `hook_concurrency`. The other four come one at a time and in order.
+/// alternate and never overlap. Of different partitions `hook_concurrency` start
+/// at once, and as many stop: a stop never waits for starts. A start whose lease
+/// ends while it waits for its turn is not called; a stop whose lease has ended
+/// does not wait. The other four come one at a time and in order.
 ///
 /// A partition counts as stopped, and goes to its next owner, when `revoked`
 /// has returned and so has the `assignment_changed` that removes it. One that
 /// takes longer than `stop_deadline` is reported; after twice that, `overdue`
-/// decides.
+/// decides. A hook that waits for its turn for as long is reported, too.
 ///
 /// A start that takes longer than `start_deadline`, or has failed
 /// `start_attempts` times in a row, is reported, and its partition goes to

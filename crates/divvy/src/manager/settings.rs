@@ -73,7 +73,7 @@ pub struct Settings {
     pub shards_per_group: Option<u32>,
     /// How what failed is repeated.
     pub retry: Retry,
-    /// How many hooks run at once, 1 to 1024.
+    /// How many partitions start at once, and how many stop, 1 to 1024.
     pub hook_concurrency: usize,
     /// How to stop when nobody says so: when the manager is dropped.
     pub shutdown: Shutdown,

@@ -1,5 +1,5 @@
-//! Hooks of partitions wait for their turn: so many run at once. Those that
-//! wait cost next to nothing, however many there are.
+//! Hooks of partitions wait for their turn: so many start at once, and so many
+//! stop. Those that wait cost next to nothing, however many there are.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use divvy_core::Partition;
 use divvy_core::leader::{Event, HookEnd, HookId, Version};
 use divvy_core::store::Token;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, Span};
 
@@ -20,6 +20,7 @@ use super::error::ManagerError;
 use super::grant::Grant;
 use super::hooks::{HookError, Hooks};
 use super::status::Status;
+use crate::hook_limiter::{self, HookLimiter, Waiting};
 
 type Called = Pin<Box<dyn Future<Output = Result<(), HookError>> + Send>>;
 
@@ -77,32 +78,76 @@ impl Turn {
     }
 }
 
+/// Hooks that wait for their turn: those that start, or those that stop.
+pub(super) struct Queue {
+    turns: mpsc::UnboundedSender<Turn>,
+    limiter: Arc<HookLimiter>,
+    task: JoinHandle<()>,
+}
+
+impl Queue {
+    pub(super) fn new(hook: &'static str, concurrency: usize, caller: &Arc<Caller>) -> Self {
+        let limiter = HookLimiter::new(hook, concurrency);
+        let (turns, taken) = mpsc::unbounded_channel();
+        let run = Arc::clone(caller).run(taken, Arc::clone(&limiter));
+        Self {
+            turns,
+            limiter,
+            task: tokio::spawn(run.in_current_span()),
+        }
+    }
+
+    pub(super) fn add(&self, turn: Turn) {
+        // Taken until this ends.
+        let _ended = self.turns.send(turn);
+    }
+
+    /// Nobody waits for an answer any more: whatever still runs is dropped.
+    pub(super) async fn end(self) {
+        self.limiter.close();
+        drop(self.turns);
+        let _panicked = self.task.await;
+    }
+}
+
 /// Who calls hooks when it is their turn, and tells the driver how each ended.
 pub(super) struct Caller {
     pub(super) hooks: Arc<dyn Hooks>,
     pub(super) runtime: Handle,
     pub(super) driver: mpsc::Sender<Input>,
     pub(super) status: Arc<Status>,
-    /// Closed when nobody waits for an answer any more.
-    pub(super) permits: Arc<Semaphore>,
 }
 
 impl Caller {
-    pub(super) async fn run(self, mut turns: mpsc::UnboundedReceiver<Turn>) {
-        let this = Arc::new(self);
+    async fn run(
+        self: Arc<Self>,
+        mut turns: mpsc::UnboundedReceiver<Turn>,
+        limiter: Arc<HookLimiter>,
+    ) {
         let mut running = JoinSet::new();
         while let Some(turn) = turns.recv().await {
-            let Ok(permit) = Arc::clone(&this.permits).acquire_owned().await else {
+            let waiting = Waiting {
+                partition: &turn.partition,
+                since: turn.asked,
+                patience: turn.limit,
+                grant: turn.grant(),
+            };
+            // Never waited for: it is reported again.
+            let report = |text: String| {
+                let problem = ManagerError::Problem(text.into());
+                let _full = self.driver.try_send(Input::Problem(problem));
+            };
+            let Some(permit) = limiter.turn(waiting, report).await else {
                 break;
             };
             while running.try_join_next().is_some() {}
-            let made = Arc::clone(&this).make(turn, permit);
+            let made = Arc::clone(&self).make(turn, permit);
             running.spawn(made.in_current_span());
         }
         running.shutdown().await;
     }
 
-    async fn make(self: Arc<Self>, turn: Turn, permit: OwnedSemaphorePermit) {
+    async fn make(self: Arc<Self>, turn: Turn, permit: hook_limiter::Turn) {
         let (id, asked, grant) = (turn.id, turn.asked, turn.grant().cloned());
         let is_start = matches!(turn.hook, Hook::Assigned { .. });
         let end = self.supervised(turn, permit).await;
@@ -120,14 +165,17 @@ impl Caller {
     }
 
     /// Calls a hook, and gives its place to others when it is overdue.
-    async fn supervised(&self, turn: Turn, permit: OwnedSemaphorePermit) -> HookEnd {
+    async fn supervised(&self, turn: Turn, permit: hook_limiter::Turn) -> HookEnd {
         self.tell(Input::Event(Event::HookBegun(turn.id))).await;
         let (hook, span) = (turn.name(), turn.span());
         let (partition, limit) = (turn.partition, turn.limit);
         let (hooks, of) = (Arc::clone(&self.hooks), partition.clone());
         let (call, cancelled, told) = match turn.hook {
             Hook::Assigned { grant, cancelled } => {
-                let call: Called = Box::pin(async move { hooks.assigned(&of, grant).await });
+                let call: Called = Box::pin(async move {
+                    grant.check_before_start()?;
+                    hooks.assigned(&of, grant).await
+                });
                 (call, Some(cancelled), None)
             }
             Hook::Revoked { told, .. } => {
@@ -136,12 +184,13 @@ impl Caller {
             }
         };
         let mut called = Aborting(self.runtime.spawn(call.instrument(span)));
-        let (ended, is_cancelled) = match timeout(limit, &mut called).await {
+        let in_time = timeout(limit, &mut called).await;
+        // Others have its place when it has returned or is overdue: what it is
+        // waited for beyond may take any time.
+        drop(permit);
+        let (ended, is_cancelled) = match in_time {
             Ok(ended) => (ended, false),
-            Err(_elapsed) => {
-                drop(permit);
-                called.end(cancelled).await
-            }
+            Err(_elapsed) => called.end(cancelled).await,
         };
         let message = match ended {
             Ok(Ok(())) => None,

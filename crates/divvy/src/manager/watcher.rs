@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divvy_core::leader::{Event, Watched};
+use divvy_core::leader::Watched;
 use divvy_core::store::{Prefix, StoreError};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{sleep, timeout};
@@ -34,7 +34,7 @@ pub(super) async fn follow(
     let mut is_current = false;
     loop {
         let input = match watch.next().await {
-            Ok(Notice::Changed(change)) => Input::Event(Event::Seen(change)),
+            Ok(Notice::Changed(change)) => Input::Seen(change, watch.connection()),
             // What was there at first has been told. Later it means that
             // something was missed, perhaps with the life of the store.
             Ok(Notice::Current) if !is_current => {

@@ -65,7 +65,7 @@ fn known(owner: &WorkerInfo, partition: &PartitionStatus) -> Option<Misalignment
 
 #[cfg(test)]
 mod tests {
-    use divvy_core::store::{Claim, GivingUp, LeaseName, Nonce, Tenure};
+    use divvy_core::store::{Claim, GivingUp, Heartbeat, LeaseName, Nonce, Tenure};
 
     use super::super::lease::look;
     use super::*;
@@ -88,8 +88,9 @@ mod tests {
                 ..WorkerInfo::default()
             };
             store.open_session(&worker, session, TTL).await.unwrap();
-            let beaten = store.beat(&worker, session, &info, TTL, TTL).await.unwrap();
-            assert_eq!(beaten, Tenure::Current);
+            let heartbeat = Heartbeat::new(session, info, TTL, TTL);
+            let beaten = store.beat(&worker, &heartbeat).await.unwrap();
+            assert_eq!(beaten.tenure, Tenure::Current);
             let claim = |key: &LeaseKey| Claim {
                 key: key.clone(),
                 nonce: session,

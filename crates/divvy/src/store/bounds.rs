@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divvy_core::lease::GROUP_BYTES_MAX;
 use divvy_core::store::{
-    CHUNK_BYTES_MAX, GroupDocument, LEASE_NAME_BYTES_MAX, StoreError, StoreErrorKind, WorkerInfo,
+    CHUNK_BYTES_MAX, GroupDocument, Heartbeat, LEASE_NAME_BYTES_MAX, StoreError, StoreErrorKind,
 };
 use divvy_core::{CONTROL_BYTES_MAX, Invalid};
 
@@ -52,14 +52,15 @@ pub(crate) fn check_ttl(field: &'static str, ttl: Duration) -> Result<(), Invali
 }
 
 /// What a heartbeat says, as it is stored.
-pub(crate) fn checked_beat(
-    info: &WorkerInfo,
-    heartbeat_ttl: Duration,
-    session_ttl: Duration,
-) -> Result<String, StoreError> {
-    check_ttl("heartbeat ttl", heartbeat_ttl)?;
-    check_ttl("session ttl", session_ttl)?;
-    info.to_json().map_err(|error| {
+pub(crate) fn checked_beat(heartbeat: &Heartbeat) -> Result<String, StoreError> {
+    check_ttl("heartbeat ttl", heartbeat.heartbeat_ttl)?;
+    check_ttl("session ttl", heartbeat.session_ttl)?;
+    let longest = heartbeat.report.longest_lease;
+    if longest > TTL_MAX {
+        let rule = format!("must be at most {TTL_MAX:?}");
+        return Err(Invalid::new("longest lease", format!("{longest:?}"), rule).into());
+    }
+    heartbeat.info.to_json().map_err(|error| {
         let text = format_args!("worker info: {error}");
         StoreError::new(StoreErrorKind::Invalid, text)
     })

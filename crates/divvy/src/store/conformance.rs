@@ -61,4 +61,4 @@ pub use key_value_cases::key_value;
 pub use lease_cases::leases;
 pub use options::Options;
 pub use report::{CaseRun, Failure, Report};
-pub use subject::{Interruption, KeyValueSubject, LeaseSubject};
+pub use subject::{Forgetting, Interruption, KeyValueSubject, LeaseSubject, Spoilt, Vandal};

@@ -52,6 +52,7 @@ mod log;
 mod notes;
 mod pairing;
 mod place;
+mod quarantine;
 mod queue;
 mod schema;
 mod tenures;
@@ -63,7 +64,7 @@ pub(crate) use examination::examine;
 
 use std::io::PipeWriter;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -110,6 +111,8 @@ struct Shared {
     hints: broadcast::Sender<Hint>,
     notices: NoticeBoard,
     connection: ConnectionReport,
+    /// Counts how often the database was not at its place.
+    missed: Arc<AtomicU64>,
     /// Dropping it ends the thread that watches.
     _watching: PipeWriter,
 }
@@ -137,7 +140,7 @@ impl FileStore {
 
     async fn start(place: Arc<Place>, settings: &StoreSettings) -> Result<Self, StoreError> {
         let busy_max = settings.operation_timeout;
-        let missed = Arc::<AtomicBool>::default();
+        let missed = Arc::<AtomicU64>::default();
         let (reader, writer) = open_both(&place, busy_max, &missed).await?;
         let copier = Copier::start(Arc::clone(&place), busy_max)?;
         let reads = Queue::start("divvy-read", Arc::clone(&place), reader, |_| {})?;
@@ -155,7 +158,7 @@ impl FileStore {
             hints: hints.clone(),
             notices: notices.clone(),
             connection: connection.clone(),
-            missed,
+            missed: Arc::clone(&missed),
         };
         let (listening, listens) = oneshot::channel();
         let watching = watcher.start(listening)?;
@@ -170,6 +173,7 @@ impl FileStore {
             hints,
             notices,
             connection,
+            missed,
             _watching: watching,
         };
         Ok(Self {
@@ -218,6 +222,13 @@ impl Store for FileStore {
 
     fn connection(&self) -> watch::Receiver<Connection> {
         self.shared.connection.subscribe()
+    }
+
+    fn connects(&self) -> u64 {
+        // A database that takes the place of another is noticed in the middle
+        // of an operation, before that is carried out.
+        let missed = self.shared.missed.load(Ordering::Acquire);
+        self.shared.connection.subscribe().borrow().connects + missed
     }
 }
 
@@ -289,7 +300,7 @@ impl Hints for FileHints {
 async fn open_both(
     place: &Arc<Place>,
     busy_max: Duration,
-    missed: &Arc<AtomicBool>,
+    missed: &Arc<AtomicU64>,
 ) -> Result<(Database, Database), StoreError> {
     let (reply, answer) = oneshot::channel();
     let (at, missed) = (Arc::clone(place), Arc::clone(missed));

@@ -6,9 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use divvy_core::Moment;
 use divvy_core::store::{
-    Acquired, Change, Claim, Entry, Expected, GroupDocument, Holder, Incarnation, Key,
-    KeyValueTable, LeaseKey, LeaseName, LeaseNotice, LeaseTable, Member, Nonce, Outcome, Prefix,
-    Revision, SessionStart, StoreError, StoreTime, Tenure, WorkerId, WorkerInfo, check_moves,
+    Acquired, Beaten, Change, Claim, Entry, Expected, GroupDocument, Heartbeat, Holder,
+    Incarnation, Key, KeyValueTable, LeaseKey, LeaseName, LeaseNotice, LeaseTable, Member, Nonce,
+    Outcome, Prefix, Revision, SessionStart, StoreError, StoreTime, Tenure, WorkerId, check_moves,
 };
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
@@ -330,23 +330,17 @@ impl Leases for MemoryLeases {
         Ok(self.table().open_session(self.time(), &id, session, ttl))
     }
 
-    async fn beat(
-        &self,
-        worker: &LeaseName,
-        session: Nonce,
-        info: &WorkerInfo,
-        heartbeat_ttl: Duration,
-        session_ttl: Duration,
-    ) -> Result<Tenure, StoreError> {
-        let info = checked_beat(info, heartbeat_ttl, session_ttl)?;
+    async fn beat(&self, worker: &LeaseName, heartbeat: &Heartbeat) -> Result<Beaten, StoreError> {
+        let info = checked_beat(heartbeat)?;
         let (mut table, time, id) = (self.table(), self.time(), self.id_of(worker));
         let before = table.members(time, &self.cluster);
-        let spans = (heartbeat_ttl, session_ttl);
-        let tenure = table.beat(time, &id, session, &info, spans);
+        let spans = (heartbeat.heartbeat_ttl, heartbeat.session_ttl);
+        let tenure = table.beat(time, &id, heartbeat.session, &info, spans);
+        let quarantine = table.report(&heartbeat.report);
         if table.members(time, &self.cluster) != before {
             self.shared.notices.post(LeaseNotice::Members);
         }
-        Ok(tenure)
+        Ok(Beaten { tenure, quarantine })
     }
 
     async fn leave(&self, worker: &LeaseName, session: Nonce) -> Result<Tenure, StoreError> {

@@ -187,6 +187,10 @@ impl Store for NatsStore {
     fn connection(&self) -> watch::Receiver<Connection> {
         self.shared.link.events().report.subscribe()
     }
+
+    fn connects(&self) -> u64 {
+        self.shared.link.connects()
+    }
 }
 
 #[async_trait]

@@ -52,9 +52,10 @@ pub struct StoreSettings {
     /// NATS: copies of the bucket: 1, 3 or 5. More than 1 needs a cluster, and
     /// survives the loss of a minority of its servers.
     pub replicas: u8,
-    /// Redis: whether nobody gets a lease for a lease's length after the
-    /// server has started. Without it, a server that lost its data on restart
-    /// can grant what an old owner still uses. Off for throw-away servers only.
+    /// Redis, file: whether nobody gets a lease from a store that is new, has
+    /// restarted or lost its data, until the longest lease that any worker has
+    /// known of has expired. Without it, such a store can grant what an old
+    /// owner still uses. Off for throw-away servers only.
     pub restart_quarantine: bool,
 }
 

@@ -57,6 +57,8 @@ pub trait Hints: Send {
 /// What waits to be read is bounded by the number of keys: a slow reader sees
 /// fewer steps, never an older end.
 pub struct Watch {
+    /// The connection on which the last change was read.
+    connection: Option<u64>,
     waiting: Arc<Waiting>,
     task: JoinHandle<()>,
 }
@@ -71,9 +73,11 @@ impl Watch {
             prefix,
             hints,
             seen: BTreeMap::new(),
+            connection: None,
             waiting: Arc::clone(&waiting),
         };
         Self {
+            connection: None,
             waiting,
             task: tokio::spawn(follower.run()),
         }
@@ -84,11 +88,18 @@ impl Watch {
     pub async fn next(&mut self) -> Result<Notice, StoreError> {
         loop {
             let woken = self.waiting.woken.notified();
-            if let Some(next) = self.waiting.take() {
+            if let Some((next, connection)) = self.waiting.take() {
+                self.connection = connection;
                 return next;
             }
             woken.await;
         }
+    }
+
+    /// The number of the [connection](super::Store::connects) on which the last
+    /// change was read; none if that changed while it was.
+    pub fn connection(&self) -> Option<u64> {
+        self.connection
     }
 }
 
@@ -113,21 +124,22 @@ struct Waiting {
 
 #[derive(Default)]
 struct WaitingState {
-    changes: BTreeMap<Key, Change>,
+    changes: BTreeMap<Key, (Change, Option<u64>)>,
     current: bool,
     failed: Option<StoreError>,
 }
 
 impl Waiting {
-    fn take(&self) -> Option<Result<Notice, StoreError>> {
+    /// What is next, and the connection that it was read on.
+    fn take(&self) -> Option<(Result<Notice, StoreError>, Option<u64>)> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, change)) = state.changes.pop_first() {
-            return Some(Ok(Notice::Changed(change)));
+        if let Some((_, (change, connection))) = state.changes.pop_first() {
+            return Some((Ok(Notice::Changed(change)), connection));
         }
         if std::mem::take(&mut state.current) {
-            return Some(Ok(Notice::Current));
+            return Some((Ok(Notice::Current), None));
         }
-        state.failed.take().map(Err)
+        state.failed.take().map(|error| (Err(error), None))
     }
 
     fn put(&self, edit: impl FnOnce(&mut WaitingState)) {
@@ -142,6 +154,9 @@ struct Follower {
     prefix: Prefix,
     hints: Box<dyn Hints>,
     seen: BTreeMap<Key, Revision>,
+    /// The connection that hints come from: after a new one, something was
+    /// missed, and all is listed on it.
+    connection: Option<u64>,
     waiting: Arc<Waiting>,
 }
 
@@ -181,7 +196,12 @@ impl Follower {
         if !self.prefix.holds(key) {
             return;
         }
-        match self.store.get(key).await {
+        let connects = self.store.connects();
+        let found = self.store.get(key).await;
+        if self.connection != Some(connects) || self.store.connects() != connects {
+            return self.list_all().await;
+        }
+        match found {
             Ok(Some(entry)) => self.follow(Change::Put(entry)),
             Ok(None) => self.forget(key),
             Err(_error) => self.list_all().await,
@@ -193,8 +213,12 @@ impl Follower {
     async fn list_all(&mut self) {
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_LONGEST);
         let entries = loop {
+            let connects = self.store.connects();
             match self.store.list(&self.prefix).await {
-                Ok(entries) => break entries,
+                Ok(entries) => {
+                    self.connection = (self.store.connects() == connects).then_some(connects);
+                    break entries;
+                }
                 Err(error) => self.waiting.put(|state| state.failed = Some(error)),
             }
             tokio::time::sleep(backoff.delay()).await;
@@ -225,8 +249,11 @@ impl Follower {
     }
 
     fn show(&self, change: Change) {
+        let connection = self.connection;
         self.waiting.put(|state| {
-            state.changes.insert(change.key().clone(), change);
+            state
+                .changes
+                .insert(change.key().clone(), (change, connection));
         });
     }
 }

@@ -24,7 +24,6 @@ fn groups_of_the_store_are_served_as_they_change_and_bad_ones_keep_the_last_good
         let json = Group::new("orders", 12).unwrap().to_json();
         store.set_group(&orders, &json).await.unwrap();
         settled(&[&one, &two], 12).await;
-        let starts = ledger.starts();
         store
             .set_group(&orders, "{\"units\": \"many\"}")
             .await
@@ -33,9 +32,11 @@ fn groups_of_the_store_are_served_as_they_change_and_bad_ones_keep_the_last_good
         let json = Group::new("other", 3).unwrap().to_json();
         store.set_group(&other, &json).await.unwrap();
         settled(&[&one, &two], 15).await;
+        // A worker that reads a document late is given its share later: moves
+        // are no sign that the document was taken for an empty one.
         assert_eq!(
-            ledger.starts(),
-            starts + 3,
+            ledger.stops(StopReason::Unwanted),
+            0,
             "the bad document stopped nothing"
         );
         store.remove_group(&orders).await.unwrap();

@@ -8,3 +8,4 @@ mod many;
 mod mixed;
 mod redis;
 mod sharing;
+mod turns;

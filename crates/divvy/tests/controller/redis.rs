@@ -99,6 +99,7 @@ async fn everything_runs_again_after_the_server_forgot_everything() {
     })
     .await;
     settled(&[&one, &two], 24).await;
+    ledger.check();
     one.stop().await.unwrap();
     two.stop().await.unwrap();
 }
@@ -124,6 +125,73 @@ async fn a_server_that_restarts_with_or_without_its_data_leaves_one_owner_for_ea
         one.stop().await.unwrap();
         two.stop().await.unwrap();
     }
+}
+
+/// Two workers, of which one has leases of ten times the other's length. That
+/// one is cut off when the server loses everything, and cannot know.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_longest_lease_is_waited_for_after_a_restart_without_data() {
+    let mut server = redis(RedisOptions::new()).await;
+    let proxy = Proxy::start(server.address()).await;
+    let ledger = Ledger::new();
+    let leasing = |lease| {
+        let mut settings = settings(24);
+        settings.lease.lease_ttl = lease;
+        settings
+    };
+    let (short, long) = (Duration::from_millis(1_500), Duration::from_secs(15));
+    let one = start(at(&server.url()), "one", leasing(short), &ledger).await;
+    let address = format!("redis://127.0.0.1:{}", proxy.port());
+    let two = start(at(&address), "two", leasing(long), &ledger).await;
+    settled(&[&one, &two], 24).await;
+    proxy.hold();
+    server.kill();
+    server.start_empty().await;
+    until(SOON, "all runs at one", async || {
+        ledger.running_at("one") == 24
+    })
+    .await;
+    ledger.check();
+    proxy.release();
+    proxy.pass();
+    one.stop().await.unwrap();
+    two.stop().await.unwrap();
+}
+
+/// Another program overwrites keys that all workers read, and those of one
+/// worker. Everything that runs goes on, and a newcomer gets its share.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn overwritten_keys_stop_nobody() {
+    let server = redis(RedisOptions::new()).await;
+    let ledger = Ledger::new();
+    let (one, two) = two(&server, &ledger).await;
+    let starts = ledger.starts();
+    let mut connection = connection(&server).await;
+    for key in [
+        "nodes:all",
+        "divvy:wishes:tests",
+        "divvy:moves:tests",
+        "divvy:session:tests:one",
+        "divvy:info:tests:two",
+        "node:tests:two",
+    ] {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("DEL").arg(key).ignore();
+        pipeline.cmd("RPUSH").arg(key).arg("a list").ignore();
+        let () = pipeline.query_async(&mut connection).await.unwrap();
+    }
+    let begun = tokio::time::Instant::now();
+    until(SOON, "two leases' time has passed", async || {
+        assert_eq!((ledger.running(), ledger.starts()), (24, starts));
+        begun.elapsed() > Duration::from_secs(6)
+    })
+    .await;
+    let three = start(at(&server.url()), "three", settings(24), &ledger).await;
+    settled(&[&one, &two, &three], 24).await;
+    ledger.check();
+    one.stop().await.unwrap();
+    two.stop().await.unwrap();
+    three.stop().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

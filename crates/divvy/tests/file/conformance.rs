@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use divvy::store::conformance::{
-    Interruption, KeyValueSubject, LeaseSubject, Options, key_value, leases,
+    Forgetting, Interruption, KeyValueSubject, LeaseSubject, Options, Spoilt, Vandal, key_value,
+    leases,
 };
-use divvy::store::{KeyValue, Leases, StoreError, StoreSettings};
+use divvy::store::{Key, KeyValue, Leases, StoreError, StoreSettings};
 use divvy_testbed::announce;
 
 use crate::scratch::{SOON, Scratch, open, settings};
@@ -17,12 +18,16 @@ use crate::scratch::{SOON, Scratch, open, settings};
 /// A store in a directory that can be taken away as a whole.
 struct Subject {
     scratch: Scratch,
+    forgetful: Forgetful,
 }
 
 impl Subject {
     fn new() -> Self {
         let subject = Self {
             scratch: Scratch::new(),
+            forgetful: Forgetful {
+                scratch: Scratch::new(),
+            },
         };
         fs::create_dir(subject.here()).unwrap();
         subject
@@ -57,6 +62,63 @@ impl KeyValueSubject for Subject {
     fn interruption(&self) -> Option<&dyn Interruption> {
         Some(self)
     }
+
+    fn vandal(&self) -> Option<&dyn Vandal> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Vandal for Subject {
+    async fn spoil(&self, cluster: &str, key: &Key, with: Spoilt) -> bool {
+        if with == Spoilt::OtherType {
+            // The table takes nothing but bytes.
+            return false;
+        }
+        let direct = rusqlite::Connection::open(self.here().join("divvy.db")).unwrap();
+        direct.busy_timeout(SOON).unwrap();
+        let sql = "UPDATE entry SET value = ? WHERE cluster = ? AND key = ?";
+        let values = rusqlite::params![with.bytes(), cluster, key.as_str()];
+        assert_eq!(direct.execute(sql, values).unwrap(), 1);
+        let sql = "INSERT INTO entry (cluster, key, revision, value) VALUES (?, ?, 1, x'')
+                   ON CONFLICT DO NOTHING";
+        direct.execute(sql, [cluster, "w.no key!"]).unwrap();
+        true
+    }
+}
+
+/// A store that is replaced by a copy, or deleted, while it is used.
+struct Forgetful {
+    scratch: Scratch,
+}
+
+#[async_trait]
+impl Forgetting for Forgetful {
+    async fn open(&self, cluster: &str) -> Result<Arc<dyn Leases>, StoreError> {
+        let settings = StoreSettings {
+            cluster: cluster.to_owned(),
+            restart_quarantine: true,
+            ..settings()
+        };
+        Ok(Arc::new(open(&self.scratch.database(), &settings).await?))
+    }
+
+    async fn restart(&self) {
+        let copy = self.scratch.directory().join("copy.db");
+        let direct = rusqlite::Connection::open(self.scratch.database()).unwrap();
+        direct
+            .execute("VACUUM INTO ?", [copy.to_str().unwrap()])
+            .unwrap();
+        drop(direct);
+        fs::rename(&copy, self.scratch.database()).unwrap();
+    }
+
+    async fn empty(&self) {
+        for ending in ["", "-wal", "-shm"] {
+            // Before the first case there is none.
+            let _missing = fs::remove_file(self.scratch.beside(ending));
+        }
+    }
 }
 
 #[async_trait]
@@ -67,6 +129,10 @@ impl LeaseSubject for Subject {
 
     fn interruption(&self) -> Option<&dyn Interruption> {
         Some(self)
+    }
+
+    fn forgetting(&self) -> Option<&dyn Forgetting> {
+        Some(&self.forgetful)
     }
 }
 

@@ -100,13 +100,13 @@ async fn a_newer_layout_is_refused() {
     let path = scratch.database();
     drop(scratch.open().await);
     let direct = rusqlite::Connection::open(&path).unwrap();
-    direct.pragma_update(None, "user_version", 3).unwrap();
+    direct.pragma_update(None, "user_version", 4).unwrap();
     let error = refusal(&path).await;
     says(
         &error,
         StoreErrorKind::Unfit,
         &path,
-        "has layout 3, and this program knows layouts up to 2",
+        "has layout 4, and this program knows layouts up to 3",
     );
 }
 

@@ -11,12 +11,14 @@ mod hooks;
 mod life;
 mod membership;
 mod outage;
+mod overwritten;
 mod programs;
 mod recorder;
 mod scale;
 mod slow;
 mod sources;
 mod starts;
+mod turns;
 mod views;
 
 /// The same tests on every store, on all of them at once: they wait for leases
@@ -46,7 +48,7 @@ tests! { on_every_store:
     hooks::grants_are_current_until_they_are_given_back,
     hooks::a_manager_without_hooks_only_shows,
     hooks::hooks_that_only_tell_hold_up_nothing,
-    hooks::hooks_that_wait_for_their_turn_are_not_overdue,
+    hooks::hooks_that_wait_for_their_turn_are_reported_and_not_ended,
     starts::what_does_not_start_is_handed_on,
     life::no_task_outlives_a_stopped_manager,
     life::a_dropped_manager_leaves,

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use divvy::store::conformance::{self, Interruption, KeyValueSubject, Options};
+use divvy::store::conformance::{self, Interruption, KeyValueSubject, Options, Spoilt, Vandal};
 use divvy::store::nats::NatsStore;
-use divvy::store::{Credentials, KeyValue, Secret, SecretSource, StoreError, StoreSettings, Tls};
+use divvy::store::{
+    Credentials, Key, KeyValue, Secret, SecretSource, StoreError, StoreSettings, Tls, encode_part,
+};
 use divvy_testbed::{
     Certificates, NatsCluster, NatsOptions, NatsServer, NatsVersion, Proxy, announce,
 };
@@ -18,6 +20,8 @@ struct Subject {
     url_aside: String,
     settings: StoreSettings,
     proxy: Option<Proxy>,
+    /// Whether another program can write there without a login.
+    has_vandal: bool,
 }
 
 #[async_trait::async_trait]
@@ -32,6 +36,27 @@ impl KeyValueSubject for Subject {
 
     async fn open_aside(&self, cluster: &str) -> Result<Option<Arc<dyn KeyValue>>, StoreError> {
         Ok(Some(self.open_at(&self.url_aside, cluster).await?))
+    }
+
+    fn vandal(&self) -> Option<&dyn Vandal> {
+        self.has_vandal.then_some(self)
+    }
+}
+
+#[async_trait::async_trait]
+impl Vandal for Subject {
+    async fn spoil(&self, cluster: &str, key: &Key, with: Spoilt) -> bool {
+        if with == Spoilt::OtherType {
+            // A message is bytes.
+            return false;
+        }
+        let client = async_nats::connect(&self.url_aside).await.unwrap();
+        let bucket = &self.settings.bucket;
+        let subject = format!("$KV.{bucket}.{}.{key}", encode_part(cluster));
+        let published = client.request(subject, with.bytes().into()).await.unwrap();
+        let answer = String::from_utf8_lossy(&published.payload).into_owned();
+        assert!(answer.contains("\"seq\""), "{answer}");
+        true
     }
 }
 
@@ -54,6 +79,7 @@ impl Subject {
             url_aside: server.url(),
             settings,
             proxy: Some(proxy),
+            has_vandal: false,
         }
     }
 }
@@ -83,13 +109,17 @@ async fn pass(subject: &Subject, operations: usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lowest_server_passes_the_suite() {
     let server = NatsServer::start(NatsVersion::Lowest, NatsOptions::new()).await;
-    pass(&Subject::through_proxy(&server, settings()).await, 400).await;
+    let mut subject = Subject::through_proxy(&server, settings()).await;
+    subject.has_vandal = true;
+    pass(&subject, 400).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn newest_server_passes_the_suite() {
     let server = NatsServer::start(NatsVersion::Newest, NatsOptions::new()).await;
-    pass(&Subject::through_proxy(&server, settings()).await, 400).await;
+    let mut subject = Subject::through_proxy(&server, settings()).await;
+    subject.has_vandal = true;
+    pass(&subject, 400).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,6 +162,7 @@ async fn replicated_bucket_passes_the_suite() {
         url_aside: cluster.url(),
         settings,
         proxy: None,
+        has_vandal: false,
     };
     pass(&subject, 200).await;
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use divvy::Invalid;
-use divvy::store::conformance::{Interruption, KeyValueSubject};
+use divvy::store::conformance::{Interruption, KeyValueSubject, Spoilt, Vandal};
 use divvy::store::{
     Change, Connection, ConnectionReport, Entry, Expected, Hint, Hints, Incarnation, Key, KeyValue,
     Outcome, Prefix, Revision, Store, StoreError, StoreErrorKind, Watch,
@@ -69,6 +69,29 @@ impl KeyValueSubject for CarelessKeyValues {
     async fn open_aside(&self, cluster: &str) -> Result<Option<Arc<dyn KeyValue>>, StoreError> {
         Ok(Some(self.client(cluster, true)))
     }
+
+    fn vandal(&self) -> Option<&dyn Vandal> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Vandal for CarelessKeyValues {
+    async fn spoil(&self, cluster: &str, key: &Key, with: Spoilt) -> bool {
+        if with == Spoilt::OtherType {
+            return false;
+        }
+        let client = self.client(cluster, true);
+        let found = client.find(&self.server.tables(), key).unwrap();
+        let expected = Expected::At(found.revision);
+        let written = client.compare_and_set(key, expected, with.bytes()).await;
+        written.is_ok()
+    }
+}
+
+/// Whether a vandal has written this.
+fn is_spoilt(value: &[u8]) -> bool {
+    value == Spoilt::Garbage.bytes()
 }
 
 #[async_trait]
@@ -312,6 +335,10 @@ impl KeyValue for Client {
         {
             return Ok(Outcome::Done(same.revision));
         }
+        if defect == Defect::SpoiltValueCannotBeReplaced {
+            let present = self.find(&self.server.tables(), key);
+            right &= !present.is_some_and(|entry| is_spoilt(&entry.value));
+        }
         if !right && defect != Defect::ConflictWritesAnyway {
             return self.conflict();
         }
@@ -394,6 +421,13 @@ impl KeyValue for Client {
         match self.server.defect {
             Defect::ListMissesTheLast => drop(entries.pop()),
             Defect::ListIsUnsorted => entries.reverse(),
+            Defect::SpoiltValueFailsListings
+                if entries.iter().any(|entry| is_spoilt(&entry.value)) =>
+            {
+                return Err(StoreError::unfit(
+                    "a key holds what this store did not write",
+                ));
+            }
             _ => {}
         }
         Ok(entries)

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use divvy::store::conformance::{Interruption, LeaseSubject};
+use divvy::store::conformance::{Forgetting, Interruption, LeaseSubject};
 use divvy::store::{
-    Acquired, BATCH_MAX, Claim, Connection, ConnectionReport, GroupDocument, Holder, Incarnation,
-    LeaseKey, LeaseName, LeaseNotice, LeaseNotices, Leases, Member, Nonce, NoticeBoard,
-    SessionStart, Store, StoreError, TTL_MAX, TTL_MIN, Tenure, Token, WorkerId, WorkerInfo,
+    Acquired, BATCH_MAX, Beaten, Claim, Connection, ConnectionReport, GroupDocument, Heartbeat,
+    Holder, Incarnation, LeaseKey, LeaseName, LeaseNotice, LeaseNotices, Leases, Member, Nonce,
+    NoticeBoard, SessionStart, Store, StoreError, TTL_MAX, TTL_MIN, Tenure, Token, WorkerId,
     check_moves,
 };
 use divvy::{CONTROL_BYTES_MAX, Invalid, Moment};
@@ -23,7 +23,7 @@ use super::lease_defects::LeaseDefect as Defect;
 pub(super) const FOREVER: Duration = Duration::from_hours(9);
 
 pub(crate) struct CarelessLeases {
-    server: Arc<Server>,
+    pub(super) server: Arc<Server>,
 }
 
 #[derive(Debug)]
@@ -44,6 +44,7 @@ pub(super) struct State {
     groups: BTreeMap<String, String>,
     ghosts: Vec<(String, Member)>,
     clients: u64,
+    pub(super) quarantines: u64,
 }
 
 impl Client {
@@ -72,7 +73,7 @@ impl CarelessLeases {
         }
     }
 
-    fn client(&self, cluster: &str, aside: bool) -> Arc<Client> {
+    pub(super) fn client(&self, cluster: &str, aside: bool) -> Arc<Client> {
         let connection = ConnectionReport::connected();
         if !aside && self.server.defect != Defect::ReconnectIsNotTold {
             report(&self.server.away, &connection);
@@ -96,6 +97,10 @@ impl LeaseSubject for CarelessLeases {
     }
 
     fn interruption(&self) -> Option<&dyn Interruption> {
+        Some(self)
+    }
+
+    fn forgetting(&self) -> Option<&dyn Forgetting> {
         Some(self)
     }
 
@@ -314,20 +319,14 @@ impl Leases for Client {
         }
     }
 
-    async fn beat(
-        &self,
-        worker: &LeaseName,
-        session: Nonce,
-        info: &WorkerInfo,
-        heartbeat_ttl: Duration,
-        session_ttl: Duration,
-    ) -> Result<Tenure, StoreError> {
-        self.check_ttl(heartbeat_ttl)?;
+    async fn beat(&self, worker: &LeaseName, heartbeat: &Heartbeat) -> Result<Beaten, StoreError> {
+        let (session, session_ttl) = (heartbeat.session, heartbeat.session_ttl);
+        self.check_ttl(heartbeat.heartbeat_ttl)?;
         self.check_ttl(session_ttl)?;
         self.reach(true).await?;
         let (mut state, time) = (self.server.state(), self.server.time());
         let defect = self.server.defect;
-        let mut info = info.clone();
+        let mut info = heartbeat.info.clone();
         if defect == Defect::DescriptionLosesGroups {
             info.groups = None;
         }
@@ -344,7 +343,7 @@ impl Leases for Client {
         }
         let heartbeat_ttl = match defect {
             Defect::MemberNeverExpires => FOREVER,
-            _ => heartbeat_ttl,
+            _ => heartbeat.heartbeat_ttl,
         };
         let before = state.table.members(time, &self.cluster);
         let mut tenure = match defect {
@@ -370,7 +369,9 @@ impl Leases for Client {
         if after != before && told {
             self.server.tell(LeaseNotice::Members);
         }
-        Ok(tenure)
+        drop(state);
+        let quarantine = self.quarantine(&heartbeat.report);
+        Ok(Beaten { tenure, quarantine })
     }
 
     async fn leave(&self, worker: &LeaseName, session: Nonce) -> Result<Tenure, StoreError> {

@@ -6,6 +6,8 @@ use KeyValueDefect as Defect;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyValueDefect {
     None,
+    SpoiltValueFailsListings,
+    SpoiltValueCannotBeReplaced,
     CreationOverwrites,
     UpdateIgnoresRevision,
     UpdateCreates,
@@ -193,5 +195,13 @@ pub(crate) const DEFECTS: &[(Defect, &str)] = &[
     (
         Defect::ReconnectIsNotTold,
         "operations_fail_in_time_and_work_again",
+    ),
+    (
+        Defect::SpoiltValueFailsListings,
+        "a_spoilt_value_harms_no_other_key",
+    ),
+    (
+        Defect::SpoiltValueCannotBeReplaced,
+        "a_spoilt_value_can_be_replaced_and_deleted",
     ),
 ];

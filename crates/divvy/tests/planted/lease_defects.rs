@@ -6,6 +6,13 @@ use LeaseDefect as Defect;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseDefect {
     None,
+    QuarantineIsShort,
+    QuarantineByTheLeaseOfWhoAsks,
+    RestartIsNotNoticed,
+    RestartRepeatsTheQuarantine,
+    LossIsNotNoticed,
+    LossRepeatsTheQuarantine,
+    GrantedLeasesAreNotCovered,
     TwoHolders,
     AWorkerTakesItsOwnAgain,
     ExpiresEarly,
@@ -254,5 +261,33 @@ pub(crate) const DEFECTS: &[(Defect, &str)] = &[
     (
         Defect::ReconnectIsNotTold,
         "operations_fail_in_time_and_work_again",
+    ),
+    (
+        Defect::QuarantineIsShort,
+        "a_quarantine_lasts_for_the_longest_lease",
+    ),
+    (
+        Defect::QuarantineByTheLeaseOfWhoAsks,
+        "a_longer_lease_of_another_worker_is_waited_for",
+    ),
+    (
+        Defect::RestartIsNotNoticed,
+        "a_restart_begins_a_quarantine_that_keeps_leases",
+    ),
+    (
+        Defect::RestartRepeatsTheQuarantine,
+        "a_restart_begins_a_quarantine_that_keeps_leases",
+    ),
+    (
+        Defect::LossIsNotNoticed,
+        "a_quarantine_lasts_for_the_longest_lease",
+    ),
+    (
+        Defect::LossRepeatsTheQuarantine,
+        "a_loss_of_all_data_begins_a_quarantine",
+    ),
+    (
+        Defect::GrantedLeasesAreNotCovered,
+        "a_granted_lease_counts_in_the_next_quarantine",
     ),
 ];

@@ -4,6 +4,7 @@
 mod careless_key_value;
 mod careless_leases;
 mod careless_tenures;
+mod forgetting;
 mod interruption;
 mod key_value_defects;
 mod lease_defects;
@@ -27,14 +28,14 @@ fn options() -> Options {
 async fn a_sound_key_value_store_passes_every_case() {
     let subject = CarelessKeyValues::new(KeyValueDefect::None);
     let report = key_value(&subject, &options()).await.unwrap();
-    assert_eq!((report.cases.len(), report.not_offered.len()), (31, 0));
+    assert_eq!((report.cases.len(), report.not_offered.len()), (33, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_sound_lease_store_passes_every_case() {
     let subject = CarelessLeases::new(LeaseDefect::None);
     let report = leases(&subject, &options()).await.unwrap();
-    assert_eq!((report.cases.len(), report.not_offered.len()), (42, 0));
+    assert_eq!((report.cases.len(), report.not_offered.len()), (47, 0));
 }
 
 #[tokio::test(start_paused = true)]

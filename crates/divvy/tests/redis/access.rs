@@ -2,7 +2,7 @@
 //! one with less.
 
 use divvy::store::redis::{RedisKeyValue, RedisLeases};
-use divvy::store::{Expected, KeyValue, Leases, Prefix, StoreErrorKind, WorkerInfo};
+use divvy::store::{Expected, Heartbeat, KeyValue, Leases, Prefix, StoreErrorKind, WorkerInfo};
 use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer};
 
 use crate::bed::{LONG, assert_refused, claim, key, name, nonce, redis, refusal, with_login};
@@ -11,6 +11,7 @@ use crate::bed::{LONG, assert_refused, claim, key, name, nonce, redis, refusal, 
 pub(crate) const LEASE_RULE: &str = "divvy-leases on >PASSWORD resetkeys resetchannels \
      ~lease:* ~moved:* ~node:* ~nodes:* ~cfg:workloads ~cfg:workload:* \
      ~divvy:t:* ~divvy:session:* ~divvy:info:* ~divvy:wishes:* ~divvy:moves:* ~divvy:created* \
+     ~divvy:quarantine \
      &cfg:updates &divvy:released:* &divvy:members:* \
      -@all +ping +info +eval +evalsha +subscribe +publish +time +exists +get +getrange +set \
      +del +pexpire +pttl +sadd +srem +sismember +sscan +rpush +ltrim +lrange";
@@ -47,8 +48,10 @@ async fn both_stores_work_on_valkey_under_the_least_privilege() {
     let (worker, session, wish) = (name("a"), nonce(), [claim(1)]);
     store.open_session(&worker, session, LONG).await.unwrap();
     let info = WorkerInfo::default();
-    let beat = store.beat(&worker, session, &info, LONG, LONG).await;
-    assert_eq!(beat.unwrap(), divvy::store::Tenure::Current);
+    let beat = store
+        .beat(&worker, &Heartbeat::new(session, info.clone(), LONG, LONG))
+        .await;
+    assert_eq!(beat.unwrap().tenure, divvy::store::Tenure::Current);
     store.acquire(&worker, &wish, LONG).await.unwrap();
     let renewed = store.renew(&worker, &wish, LONG).await.unwrap();
     assert_eq!(renewed, [divvy::store::Tenure::Current]);

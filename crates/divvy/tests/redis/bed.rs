@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use divvy::store::redis::{RedisKeyValue, RedisLeases};
 use divvy::store::{
-    Acquired, Claim, Credentials, Key, LeaseKey, LeaseName, Leases, Nonce, Secret, SecretSource,
-    StoreError, StoreErrorKind, StoreSettings, Token,
+    Acquired, Claim, Credentials, Heartbeat, Key, LeaseKey, LeaseName, Leases, Nonce, Secret,
+    SecretSource, StoreError, StoreErrorKind, StoreSettings, Token, WorkerInfo,
 };
 use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer};
 
@@ -112,6 +112,16 @@ pub(crate) fn claim(number: u32) -> Claim {
         key: lease(number),
         nonce: nonce(),
     }
+}
+
+/// Ends the quarantine of a store, as a worker does that has waited for so long.
+pub(crate) async fn end_quarantine(store: &RedisLeases, longest_lease: Duration) {
+    let mut heartbeat = Heartbeat::new(nonce(), WorkerInfo::default(), LONG, LONG);
+    heartbeat.report.longest_lease = longest_lease;
+    let begun = store.beat(&name("waiting"), &heartbeat).await.unwrap();
+    heartbeat.report.waited = Some((begun.quarantine.id, longest_lease));
+    let ended = store.beat(&name("waiting"), &heartbeat).await.unwrap();
+    assert!(ended.quarantine.is_over, "{ended:?}");
 }
 
 /// Takes a lease that nobody holds.

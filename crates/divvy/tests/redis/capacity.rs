@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use divvy::store::{
-    Acquired, Claim, Expected, Key, KeyValue, Leases, Prefix, StoreErrorKind, Tenure, WorkerInfo,
+    Acquired, Claim, Expected, Heartbeat, Key, KeyValue, Leases, Prefix, StoreErrorKind, Tenure,
+    WorkerInfo,
 };
 use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer, until, until_some};
 
@@ -72,8 +73,10 @@ async fn full_memory_refuses_what_is_new_and_loses_nothing() {
     let (store, records) = (leases(&server.url()).await, key_value(&server.url()).await);
     let (worker, session, info) = (name("a"), nonce(), WorkerInfo::default());
     store.open_session(&worker, session, LONG).await.unwrap();
-    let beat = store.beat(&worker, session, &info, LONG, LONG).await;
-    assert_eq!(beat.unwrap(), Tenure::Current);
+    let beat = store
+        .beat(&worker, &Heartbeat::new(session, info.clone(), LONG, LONG))
+        .await;
+    assert_eq!(beat.unwrap().tenure, Tenure::Current);
     let mine = claim(1);
     take(&store, "a", &mine).await;
     let written = records
@@ -110,8 +113,10 @@ async fn full_memory_refuses_what_is_new_and_loses_nothing() {
         .renew(&worker, std::slice::from_ref(&mine), LONG)
         .await;
     assert_eq!(renewed.unwrap(), [Tenure::Current]);
-    let beat = store.beat(&worker, session, &info, LONG, LONG).await;
-    assert_eq!(beat.unwrap(), Tenure::Current);
+    let beat = store
+        .beat(&worker, &Heartbeat::new(session, info.clone(), LONG, LONG))
+        .await;
+    assert_eq!(beat.unwrap().tenure, Tenure::Current);
     let kept = records.get(&key("a")).await.unwrap().unwrap();
     assert_eq!((&*kept.value, kept.revision), (&b"kept"[..], revision));
     assert_eq!(records.list(&Prefix::ALL).await.unwrap().len(), 1);

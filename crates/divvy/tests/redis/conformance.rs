@@ -1,15 +1,19 @@
 //! The suite that every store must pass.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divvy::store::conformance::{self, Interruption, KeyValueSubject, LeaseSubject, Options};
+use divvy::store::conformance::{
+    self, Forgetting, Interruption, KeyValueSubject, LeaseSubject, Options, Spoilt, Vandal,
+};
 use divvy::store::redis::{RedisKeyValue, RedisLeases};
-use divvy::store::{KeyValue, Leases, StoreError, StoreSettings, StoreUrl, Tls};
+use divvy::store::{Key, KeyValue, Leases, StoreError, StoreSettings, StoreUrl, Tls};
 use divvy_testbed::{Certificates, Proxy, RedisFlavour, RedisOptions, RedisServer, announce};
 
 use crate::access::{KEY_VALUE_RULE, LEASE_RULE};
-use crate::bed::{LONG, settings, with_login};
+use crate::bed::{LONG, end_quarantine, settings, with_login};
+use crate::raw::Raw;
 
 /// A server, and clients that reach it through a proxy.
 struct Subject {
@@ -17,6 +21,57 @@ struct Subject {
     url_aside: StoreUrl,
     settings: StoreSettings,
     proxy: Proxy,
+    forgetful: Option<Forgetful>,
+    /// Where a vandal gets in, if one can.
+    socket: Option<PathBuf>,
+}
+
+/// A server that can be restarted and emptied.
+struct Forgetful {
+    server: tokio::sync::Mutex<RedisServer>,
+    settings: StoreSettings,
+}
+
+#[async_trait::async_trait]
+impl Forgetting for Forgetful {
+    async fn open(&self, cluster: &str) -> Result<Arc<dyn Leases>, StoreError> {
+        let settings = StoreSettings {
+            cluster: cluster.to_owned(),
+            restart_quarantine: true,
+            ..self.settings.clone()
+        };
+        let url = self.server.lock().await.url().parse().unwrap();
+        Ok(Arc::new(RedisLeases::open(&url, &settings).await?))
+    }
+
+    async fn restart(&self) {
+        let mut server = self.server.lock().await;
+        server.stop().await;
+        server.start_again().await;
+    }
+
+    async fn empty(&self) {
+        let server = self.server.lock().await;
+        Raw::of(&server).say(&["FLUSHALL"]);
+    }
+}
+
+#[async_trait::async_trait]
+impl Vandal for Subject {
+    async fn spoil(&self, cluster: &str, key: &Key, with: Spoilt) -> bool {
+        let mut raw = Raw::at(self.socket.as_ref().unwrap());
+        let stored = format!("divvy:kv:{cluster}:v:{key}");
+        match with {
+            Spoilt::Garbage | Spoilt::Empty => {
+                raw.say_bytes(&[b"SET", stored.as_bytes(), with.bytes()]);
+            }
+            Spoilt::OtherType => {
+                raw.say(&["DEL", &stored]);
+                raw.say(&["RPUSH", &stored, "a list"]);
+            }
+        }
+        true
+    }
 }
 
 impl Subject {
@@ -29,6 +84,8 @@ impl Subject {
             url_aside: url.parse().unwrap(),
             settings,
             proxy,
+            forgetful: None,
+            socket: None,
         }
     }
 
@@ -51,6 +108,10 @@ impl KeyValueSubject for Subject {
         Some(self)
     }
 
+    fn vandal(&self) -> Option<&dyn Vandal> {
+        self.socket.as_ref().map(|_| self as &dyn Vandal)
+    }
+
     async fn open_aside(&self, cluster: &str) -> Result<Option<Arc<dyn KeyValue>>, StoreError> {
         let store = RedisKeyValue::open(&self.url_aside, &self.settings(cluster)).await?;
         Ok(Some(Arc::new(store)))
@@ -66,6 +127,11 @@ impl LeaseSubject for Subject {
 
     fn interruption(&self) -> Option<&dyn Interruption> {
         Some(self)
+    }
+
+    fn forgetting(&self) -> Option<&dyn Forgetting> {
+        let forgetful = self.forgetful.as_ref();
+        forgetful.map(|forgetful| forgetful as &dyn Forgetting)
     }
 
     async fn open_aside(&self, cluster: &str) -> Result<Option<Arc<dyn Leases>>, StoreError> {
@@ -110,7 +176,13 @@ async fn leases_pass(subject: &Subject) {
 
 async fn plain(flavour: RedisFlavour) -> (RedisServer, Subject) {
     let server = RedisServer::start(flavour, RedisOptions::new()).await;
-    let subject = Subject::of(&server, settings()).await;
+    let mut subject = Subject::of(&server, settings()).await;
+    let options = RedisOptions::new().append_only();
+    subject.forgetful = Some(Forgetful {
+        server: RedisServer::start(flavour, options).await.into(),
+        settings: settings(),
+    });
+    subject.socket = Some(server.socket().clone());
     (server, subject)
 }
 
@@ -176,5 +248,10 @@ async fn leases_pass_encrypted_with_certificates_and_least_privilege() {
     let certificates = Certificates::new();
     let server = guarded_server(&certificates).await;
     let settings = guarded(&certificates, "divvy-leases");
-    leases_pass(&Subject::of(&server, settings).await).await;
+    let mut subject = Subject::of(&server, settings.clone()).await;
+    // With a quarantine: its key is among those of the template.
+    subject.settings.restart_quarantine = true;
+    let store = RedisLeases::open(&subject.url_aside, &subject.settings).await;
+    end_quarantine(&store.unwrap(), LONG).await;
+    leases_pass(&subject).await;
 }

@@ -2,8 +2,8 @@
 
 use divvy::lease::{GROUP_BYTES_MAX, Group};
 use divvy::store::{
-    Acquired, Claim, Expected, KeyValue, Leases, Outcome, Prefix, SessionStart, StoreErrorKind,
-    Tenure,
+    Acquired, Claim, Expected, Heartbeat, KeyValue, Leases, Outcome, Prefix, SessionStart,
+    StoreErrorKind, Tenure,
 };
 
 use crate::bed::{
@@ -100,25 +100,91 @@ async fn spoilt_keys_of_workers_are_written_over_or_refused() {
     let mut raw = Raw::of(&server);
     let (worker, session) = (name("a"), nonce());
     raw.say(&["RPUSH", "divvy:session:tests:a", "a list"]);
-    let taken = store.open_session(&worker, session, LONG).await.unwrap();
-    assert!(matches!(taken, SessionStart::Taken(_)), "{taken:?}");
-    raw.say(&["DEL", "divvy:session:tests:a"]);
-    store.open_session(&worker, session, LONG).await.unwrap();
+    let opened = store.open_session(&worker, session, LONG).await.unwrap();
+    assert_eq!(opened, SessionStart::Opened);
+    for spoilt in [
+        "garbage",
+        "",
+        &"x".repeat(1 << 20),
+        &"g".repeat(32),
+        &nonce().to_string(),
+    ] {
+        // None of them expires, as every session does.
+        raw.set("divvy:session:tests:a", spoilt);
+        let opened = store.open_session(&worker, session, LONG).await.unwrap();
+        assert_eq!(opened, SessionStart::Opened, "{spoilt:.40}");
+    }
+    let again = store.open_session(&worker, nonce(), LONG).await.unwrap();
+    assert!(matches!(again, SessionStart::Taken(_)), "{again:?}");
     raw.say(&["RPUSH", "node:tests:a", "a list"]);
     raw.say(&["RPUSH", "divvy:info:tests:a", "a list"]);
     let info = divvy::store::WorkerInfo::default();
-    let beat = store.beat(&worker, session, &info, LONG, LONG).await;
-    assert_eq!(beat.unwrap(), Tenure::Current);
+    let beat = store
+        .beat(&worker, &Heartbeat::new(session, info.clone(), LONG, LONG))
+        .await;
+    assert_eq!(beat.unwrap().tenure, Tenure::Current);
     assert_eq!(raw.get("node:tests:a").unwrap(), "tests|tests:a");
     raw.say_bytes(&[b"SET", b"divvy:info:tests:a", b"\xff"]);
     assert_eq!(
         store.members().await.unwrap()[0].info.as_deref(),
         Some("\u{fffd}")
     );
+}
+
+#[tokio::test]
+async fn spoilt_set_of_all_workers_does_not_hide_those_of_a_cluster() {
+    let server = plain().await;
+    let store = leases(&server.url()).await;
+    let mut raw = Raw::of(&server);
+    let (worker, session) = (name("a"), nonce());
+    store.open_session(&worker, session, LONG).await.unwrap();
+    let info = divvy::store::WorkerInfo::default();
+    let heartbeat = Heartbeat::new(session, info, LONG, LONG);
+    raw.set("nodes:all", "no set");
+    for spoilt in ["nodes:all", "nodes:tests"] {
+        let beat = store.beat(&worker, &heartbeat).await.unwrap();
+        assert_eq!(beat.tenure, Tenure::Current);
+        let members = store.members().await.unwrap();
+        assert_eq!(members.len(), 1, "{members:?}");
+        raw.say(&["DEL", spoilt]);
+        raw.set("nodes:tests", "no set");
+    }
     raw.say(&["DEL", "nodes:all"]);
     raw.set("nodes:all", "no set");
     let error = store.members().await.unwrap_err();
-    assert_refused(&error, StoreErrorKind::Unfit, &["another type"]);
+    assert_refused(
+        &error,
+        StoreErrorKind::Unfit,
+        &["'nodes:tests'", "another type"],
+    );
+    assert_eq!(
+        store.leave(&worker, session).await.unwrap(),
+        Tenure::Current
+    );
+}
+
+#[tokio::test]
+async fn refusals_for_a_key_of_another_type_name_it() {
+    let server = plain().await;
+    let store = leases(&server.url()).await;
+    let mut raw = Raw::of(&server);
+    raw.set("cfg:workloads", "no set");
+    let error = store.groups().await.unwrap_err();
+    assert_refused(
+        &error,
+        StoreErrorKind::Unfit,
+        &["'cfg:workloads'", "another type"],
+    );
+    let error = store.set_group(&name("orders"), "{}").await.unwrap_err();
+    assert_refused(&error, StoreErrorKind::Unfit, &["'cfg:workloads'"]);
+    let error = store.remove_group(&name("orders")).await.unwrap_err();
+    assert_refused(&error, StoreErrorKind::Unfit, &["'cfg:workloads'"]);
+    raw.say(&["RPUSH", "divvy:wishes:tests", "a list"]);
+    // Members go on with what they last knew.
+    let wishes = store.wishes().await.unwrap().unwrap();
+    assert!(wishes.contains("'divvy:wishes:tests'"), "{wishes}");
+    let error = store.set_wishes(None, "{}").await.unwrap_err();
+    assert_refused(&error, StoreErrorKind::Unfit, &["'divvy:wishes:tests'"]);
 }
 
 #[tokio::test]
@@ -147,35 +213,69 @@ async fn spoilt_document_does_not_hide_other_groups() {
     assert!(error.contains("at most 65536 bytes"), "{error}");
 }
 
+/// A record of another program in one key: every reader sees it at the same
+/// revision, and it can be replaced there.
 #[tokio::test]
-async fn spoilt_record_is_an_error_and_is_never_written_over() {
+async fn spoilt_record_harms_no_other_and_can_be_replaced() {
     let server = plain().await;
-    let store = key_value(&server.url()).await;
+    let (store, other) = (
+        key_value(&server.url()).await,
+        key_value(&server.url()).await,
+    );
     let mut raw = Raw::of(&server);
-    let written = store
-        .compare_and_set(&key("good"), Expected::Absent, b"1")
-        .await;
-    written.unwrap().done().unwrap();
-    raw.set("divvy:kv:tests:v:bad", "garbage");
-    raw.say(&["RPUSH", "divvy:kv:tests:v:list", "a list"]);
-    for spoilt in ["bad", "list"] {
-        let error = store.get(&key(spoilt)).await.unwrap_err();
-        assert_refused(&error, StoreErrorKind::Unfit, &[]);
-        let outcome = store
-            .compare_and_set(&key(spoilt), Expected::Absent, b"1")
-            .await;
-        assert_eq!(outcome.unwrap(), Outcome::Conflict);
+    let names = ["bad", "empty", "good", "list", "zero"];
+    let mut last = None;
+    for text in names {
+        let name = key(text);
+        let written = store.compare_and_set(&name, Expected::Absent, b"1");
+        last = written.await.unwrap().done();
     }
-    assert_eq!(store.list(&Prefix::ALL).await.unwrap().len(), 1);
-    raw.say(&["ZADD", "divvy:kv:tests:index", "0", "gone", "0", "bad"]);
-    let error = store.list(&Prefix::ALL).await.unwrap_err();
-    assert_refused(&error, StoreErrorKind::Unfit, &["'bad'"]);
-    raw.say(&["ZREM", "divvy:kv:tests:index", "bad"]);
-    assert_eq!(store.list(&Prefix::ALL).await.unwrap().len(), 1);
+    raw.set("divvy:kv:tests:v:bad", "garbage");
+    raw.set("divvy:kv:tests:v:empty", "");
+    raw.set("divvy:kv:tests:v:zero", "0 what no revision is");
+    raw.say(&["DEL", "divvy:kv:tests:v:list"]);
+    raw.say(&["RPUSH", "divvy:kv:tests:v:list", "a list"]);
+    raw.say(&[
+        "ZADD",
+        "divvy:kv:tests:index",
+        "0",
+        "gone",
+        "0",
+        "not a key!",
+    ]);
+    let entries = store.list(&Prefix::ALL).await.unwrap();
+    let found: Vec<_> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    assert_eq!(found, names);
+    assert_eq!(other.list(&Prefix::ALL).await.unwrap(), entries);
+    assert_eq!(&*entries[0].value, b"garbage");
+    assert_eq!(&*entries[2].value, b"1");
+    for entry in &entries {
+        assert_eq!(other.get(&entry.key).await.unwrap().as_ref(), Some(entry));
+        let created = store.compare_and_set(&entry.key, Expected::Absent, b"2");
+        assert_eq!(created.await.unwrap(), Outcome::Conflict);
+        if entry.key != key("good") {
+            assert!(Some(entry.revision) > last, "{entry:?}");
+        }
+        let at = Expected::At(entry.revision);
+        let replaced = other.compare_and_set(&entry.key, at, b"2").await.unwrap();
+        assert!(replaced.done().is_some(), "{entry:?}");
+    }
+    // Read alone, without a listing before.
+    raw.set("divvy:kv:tests:v:bad", "garbage");
+    let alone = store.get(&key("bad")).await.unwrap().unwrap();
+    let deleted = store.delete(&key("bad"), alone.revision).await.unwrap();
+    assert!(deleted.done().is_some());
+    assert_eq!(store.get(&key("bad")).await.unwrap(), None);
+    // What all revisions come from is everybody's.
     raw.set("divvy:kv:tests:revision", "garbage");
     let error = store
         .compare_and_set(&key("new"), Expected::Absent, b"1")
         .await;
-    assert_refused(&error.unwrap_err(), StoreErrorKind::Unfit, &["revision"]);
+    let named = ["divvy:kv:tests:revision"];
+    assert_refused(&error.unwrap_err(), StoreErrorKind::Unfit, &named);
     assert_eq!(store.get(&key("new")).await.unwrap(), None);
+    raw.say(&["DEL", "divvy:kv:tests:index"]);
+    raw.set("divvy:kv:tests:index", "no index");
+    let error = store.list(&Prefix::ALL).await.unwrap_err();
+    assert_refused(&error, StoreErrorKind::Unfit, &["'divvy:kv:tests:index'"]);
 }

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use divvy::store::redis::RedisLeases;
 use divvy::store::{
-    Acquired, Claim, Expected, Incarnation, KeyValue, Leases, Store, StoreSettings, Tenure,
+    Acquired, Claim, Expected, Heartbeat, Incarnation, KeyValue, Leases, Store, StoreSettings,
+    Tenure, WorkerInfo,
 };
 use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer, until, until_some};
 
 use crate::bed::{
-    LONG, SOON, claim, key, key_value, leases, name, plain, redis, settings, take, try_leases,
+    LONG, SOON, claim, end_quarantine, key, key_value, leases, name, nonce, plain, redis, settings,
+    take, try_leases,
 };
 use crate::raw::Raw;
 
@@ -106,27 +108,64 @@ async fn try_to_take(store: &RedisLeases, ttl: Duration) -> Acquired {
     taken.unwrap().remove(0)
 }
 
+/// A member that reports that it has waited for less than the longest lease, by
+/// any clock but its own, changes nothing: neither how long the server is up
+/// nor its clock counts.
 #[tokio::test]
-async fn nobody_gets_a_lease_before_the_leases_of_an_earlier_life_have_ended() {
+async fn nobody_gets_a_lease_before_a_worker_has_waited_for_the_longest_one() {
     for flavour in RedisFlavour::ALL {
         let server = RedisServer::start(flavour, RedisOptions::new()).await;
-        let started = std::time::Instant::now();
         let store = try_leases(&server.url(), &quarantined()).await.unwrap();
-        match try_to_take(&store, LONG).await {
-            Acquired::Quarantined(left) => {
-                assert!(left <= LONG + Duration::from_secs(1), "{left:?}");
-                assert!(left > LONG - Duration::from_secs(20), "{left:?}");
-            }
-            other => panic!("{other:?}"),
+        let short = Duration::from_millis(20);
+        assert_eq!(try_to_take(&store, short).await, Acquired::Quarantined);
+        let mut heartbeat = Heartbeat::new(nonce(), WorkerInfo::default(), LONG, LONG);
+        heartbeat.report.longest_lease = LONG;
+        let begun = store.beat(&name("a"), &heartbeat).await.unwrap();
+        assert_eq!(begun.tenure, Tenure::Over, "it has no session");
+        assert_eq!(begun.quarantine.longest_lease, LONG);
+        let almost = LONG - Duration::from_millis(1);
+        for waited in [short, almost] {
+            heartbeat.report.waited = Some((begun.quarantine.id.clone(), waited));
+            let found = store.beat(&name("a"), &heartbeat).await.unwrap();
+            assert!(!found.quarantine.is_over, "{found:?}");
+            assert_eq!(try_to_take(&store, short).await, Acquired::Quarantined);
         }
-        let ttl = Duration::from_millis(700);
-        until(SOON, "the quarantine is over", async || {
-            matches!(try_to_take(&store, ttl).await, Acquired::Granted(_))
-        })
-        .await;
-        // The server started a little before it was known to have.
-        assert!(started.elapsed() + Duration::from_millis(500) > ttl);
+        heartbeat.report.waited = Some((begun.quarantine.id.clone(), LONG));
+        let found = store.beat(&name("a"), &heartbeat).await.unwrap();
+        assert!(found.quarantine.is_over, "{found:?}");
+        let taken = try_to_take(&store, short).await;
+        assert!(matches!(taken, Acquired::Granted(_)), "{taken:?}");
     }
+}
+
+#[tokio::test]
+async fn quarantine_that_somebody_overwrote_or_deleted_begins_again() {
+    let server = plain().await;
+    let store = try_leases(&server.url(), &quarantined()).await.unwrap();
+    let mut raw = Raw::of(&server);
+    let (short, run) = (Duration::from_millis(20), "a".repeat(40));
+    let spoilt = [
+        "garbage".to_owned(),
+        String::new(),
+        "x".repeat(1 << 20),
+        format!("{run} ab 20 open"),
+        format!("{run} ab 99999999999999999999 open"),
+    ];
+    for text in &spoilt {
+        end_quarantine(&store, short).await;
+        raw.set("divvy:quarantine", text);
+        assert_eq!(try_to_take(&store, short).await, Acquired::Quarantined);
+    }
+    end_quarantine(&store, short).await;
+    raw.say(&["DEL", "divvy:quarantine"]);
+    raw.say(&["RPUSH", "divvy:quarantine", "a list"]);
+    assert_eq!(try_to_take(&store, short).await, Acquired::Quarantined);
+    end_quarantine(&store, short).await;
+    raw.say(&["DEL", "divvy:quarantine"]);
+    assert_eq!(try_to_take(&store, short).await, Acquired::Quarantined);
+    end_quarantine(&store, short).await;
+    let taken = try_to_take(&store, short).await;
+    assert!(matches!(taken, Acquired::Granted(_)), "{taken:?}");
 }
 
 #[tokio::test]
@@ -135,6 +174,7 @@ async fn restart_begins_a_quarantine_that_keeps_what_is_held() {
     let free = leases(&server.url()).await;
     let store = try_leases(&server.url(), &quarantined()).await.unwrap();
     let mine = claim(1);
+    end_quarantine(&store, LONG).await;
     take(&free, "a", &mine).await;
     server.kill();
     server.start_again().await;
@@ -150,7 +190,7 @@ async fn restart_begins_a_quarantine_that_keeps_what_is_held() {
     let wishes: Vec<Claim> = vec![claim(1), claim(2)];
     let taken = store.acquire(&worker, &wishes, LONG).await.unwrap();
     assert_eq!(taken[0], Acquired::Held);
-    assert!(matches!(taken[1], Acquired::Quarantined(_)), "{taken:?}");
+    assert_eq!(taken[1], Acquired::Quarantined);
 }
 
 #[tokio::test]
@@ -159,10 +199,9 @@ async fn server_that_restarts_in_place_is_in_quarantine_too() {
     let store = try_leases(&server.url(), &quarantined()).await.unwrap();
     let before = incarnation(&store).await;
     let ttl = Duration::from_millis(100);
-    until(SOON, "the quarantine is over", async || {
-        matches!(try_to_take(&store, ttl).await, Acquired::Granted(_))
-    })
-    .await;
+    end_quarantine(&store, ttl).await;
+    let taken = try_to_take(&store, ttl).await;
+    assert!(matches!(taken, Acquired::Granted(_)), "{taken:?}");
     // It answers nothing: the process goes on as another program.
     let mut connection = std::os::unix::net::UnixStream::connect(server.socket()).unwrap();
     std::io::Write::write_all(&mut connection, b"DEBUG RESTART\r\n").unwrap();
@@ -170,8 +209,5 @@ async fn server_that_restarts_in_place_is_in_quarantine_too() {
         store.incarnation().await.is_ok_and(|now| now != before)
     })
     .await;
-    assert!(matches!(
-        try_to_take(&store, LONG).await,
-        Acquired::Quarantined(_)
-    ));
+    assert_eq!(try_to_take(&store, LONG).await, Acquired::Quarantined);
 }

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use divvy::store::{Acquired, GroupDocument, Leases, Member, StoreSettings, Tenure, WorkerInfo};
+use divvy::store::{
+    Acquired, GroupDocument, Heartbeat, Leases, Member, StoreSettings, Tenure, WorkerInfo,
+};
 use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer};
 
 use crate::bed::{LONG, claim, lease, leases, name, nonce, plain, settings, take, try_leases};
@@ -20,8 +22,10 @@ async fn keys_and_values_are_those_of_the_layout() {
             weight: 2.5,
             ..WorkerInfo::default()
         };
-        let beat = store.beat(&worker, session, &info, LONG, LONG).await;
-        assert_eq!(beat.unwrap(), Tenure::Current);
+        let beat = store
+            .beat(&worker, &Heartbeat::new(session, info.clone(), LONG, LONG))
+            .await;
+        assert_eq!(beat.unwrap().tenure, Tenure::Current);
         let token = take(&store, "a", &wish).await;
         store.mark_moved(&[lease(7)], LONG).await.unwrap();
         let document = r#"{"name":"orders","units":8}"#;
@@ -87,8 +91,10 @@ async fn writes_of_the_shared_keys_are_worded_as_the_layout_says() {
     store.open_session(&worker, session, LONG).await.unwrap();
     let heartbeat = Duration::from_secs(10);
     let info = WorkerInfo::default();
-    let beat = store.beat(&worker, session, &info, heartbeat, LONG).await;
-    assert_eq!(beat.unwrap(), Tenure::Current);
+    let beat = store
+        .beat(&worker, &Heartbeat::new(session, info, heartbeat, LONG))
+        .await;
+    assert_eq!(beat.unwrap().tenure, Tenure::Current);
     let half = Duration::from_millis(1500);
     store.acquire(&worker, &[claim(1)], LONG).await.unwrap();
     store.acquire(&worker, &[claim(2)], half).await.unwrap();

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use divvy_testbed::RedisServer;
@@ -24,7 +25,11 @@ pub(crate) enum Reply {
 
 impl Raw {
     pub(crate) fn of(server: &RedisServer) -> Self {
-        let stream = UnixStream::connect(server.socket()).unwrap();
+        Self::at(server.socket())
+    }
+
+    pub(crate) fn at(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(10)))
             .unwrap();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use divvy::store::{Acquired, Claim, Expected, KeyValue, Leases, Prefix, Tenure, WorkerInfo};
+use divvy::store::{
+    Acquired, Claim, Expected, Heartbeat, KeyValue, Leases, Prefix, Tenure, WorkerInfo,
+};
 use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer};
 
 use crate::bed::{LONG, claim, key, key_value, leases, name, nonce, plain};
@@ -56,8 +58,10 @@ async fn leases_work_while_the_server_keeps_forgetting_scripts() {
         for _ in 0..20 {
             let renewed = store.renew(&worker, &claims, LONG).await.unwrap();
             assert_eq!(renewed, vec![Tenure::Current; claims.len()]);
-            let beat = store.beat(&worker, session, &info, LONG, LONG).await;
-            assert_eq!(beat.unwrap(), Tenure::Current);
+            let beat = store
+                .beat(&worker, &Heartbeat::new(session, info.clone(), LONG, LONG))
+                .await;
+            assert_eq!(beat.unwrap().tenure, Tenure::Current);
         }
         let released = store.release(&worker, &claims).await.unwrap();
         assert_eq!(released, vec![Tenure::Current; claims.len()]);

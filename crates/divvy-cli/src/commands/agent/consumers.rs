@@ -24,7 +24,8 @@ impl ConsumerFactory for Consumers {
         partition: &Partition,
         grant: Grant,
     ) -> Result<Box<dyn Consumer>, HookError> {
-        let work = self.doing.start(&self.worker, partition, grant).await?;
+        let work = self.doing.begin(&self.worker, partition, grant);
+        work.start().await?;
         Ok(Box::new(work))
     }
 }
@@ -32,6 +33,6 @@ impl ConsumerFactory for Consumers {
 #[async_trait]
 impl Consumer for Work {
     async fn stop(self: Box<Self>, reason: StopReason) -> Result<(), HookError> {
-        Self::stop(*self, Some(reason.as_str())).await
+        Self::stop(&self, Some(reason.as_str())).await
     }
 }

@@ -1,16 +1,14 @@
 //! Whether this worker is fit to have partitions: what a command says of it,
 //! and what people say.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use divvy::controller::ControllerView;
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::process::Command;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::exec::{CommandLine, Sweeper};
+use crate::exec::{CommandLine, Leader, Sweeper};
 use crate::failure::plain;
 use crate::voice::say;
 
@@ -77,12 +75,11 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = true;
     let mut unrun = Unrun::default();
-    let sweeper = Arc::new(Sweeper::default());
+    let sweeper = Sweeper::new();
     loop {
         pace.tick().await;
-        let beginning = Arc::clone(&sweeper);
         // Without it the command is asked all the same, and ended by hand.
-        let _begun = tokio::task::spawn_blocking(move || beginning.begin()).await;
+        let _begun = sweeper.begin().await;
         let asked = asked(&command, every, &sweeper).await;
         let healthy = matches!(asked, Ok(None));
         let sick = asked.as_ref().ok().cloned().flatten();
@@ -126,28 +123,22 @@ async fn asked(
     let [program, arguments @ ..] = command.words() else {
         return Err("it is empty".to_owned());
     };
-    let spawned = Command::new(program)
+    let mut asking = Command::new(program);
+    asking
         .args(arguments)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn();
-    let mut child = spawned.map_err(|error| format!("{program}: {}", plain(&error)))?;
-    let group = child.id().and_then(|id| Pid::from_raw(id as i32));
-    let group = group.filter(|group| sweeper.add(*group).is_ok());
-    let ended = timeout(limit, child.wait()).await;
-    if let Some(group) = group {
-        // Who is gone already needs no signal.
-        let _gone = kill_process_group(group, Signal::KILL);
-        let _ended = child.wait().await;
-        sweeper.remove(group);
-    }
+        .stdout(Stdio::null());
+    let leader = Leader::spawn(asking).map_err(|error| format!("{program}: {}", plain(&error)))?;
+    let _unknown = sweeper.watch(&leader).await;
+    let is_late = timeout(limit, leader.exited()).await.is_err();
+    let report = |words: &str| say!("--health-cmd: {words}");
+    // What does not end is asked about no longer than this; it is killed by then.
+    let ended = timeout(limit, leader.end(sweeper, report)).await;
     Ok(match ended {
-        Ok(Ok(status)) if status.success() => None,
-        Ok(Ok(status)) => Some(status.to_string()),
+        Ok(Ok(status)) if status.success() && !is_late => None,
+        Ok(Ok(status)) if !is_late => Some(status.to_string()),
         Ok(Err(error)) => Some(plain(&error)),
-        Err(_late) => Some(format!("no answer within {limit:?}")),
+        Ok(_) | Err(_) => Some(format!("no answer within {limit:?}")),
     })
 }
 
@@ -157,7 +148,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_that_fails_says_how_it_ended() {
-        let (second, sweeper) = (Duration::from_secs(5), Arc::default());
+        let (second, sweeper) = (Duration::from_secs(5), Sweeper::new());
         for (line, expected) in [("true", None), ("sh -c 'exit 3'", Some("exit status: 3"))] {
             let command = CommandLine::parse("health-cmd", line).unwrap();
             let found = asked(&command, second, &sweeper).await.unwrap();
@@ -167,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn why_a_command_cannot_be_run_is_told_once_and_when_it_changes() {
-        let (second, sweeper) = (Duration::from_secs(1), Arc::default());
+        let (second, sweeper) = (Duration::from_secs(1), Sweeper::new());
         let missing = CommandLine::parse("health-cmd", "/nowhere/at-all -x").unwrap();
         let mut unrun = Unrun::default();
         let expected = "/nowhere/at-all: No such file or directory";

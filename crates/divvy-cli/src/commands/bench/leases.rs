@@ -145,7 +145,7 @@ fn check_acquired(acquired: &[Acquired]) -> Result<(), StoreError> {
                 let why = format!("leases of group {GROUP} are held: is another bench running?");
                 return Err(StoreError::unavailable(why));
             }
-            Acquired::Quarantined(_) => {
+            Acquired::Quarantined => {
                 return Err(StoreError::unavailable("the store grants no leases yet"));
             }
         }

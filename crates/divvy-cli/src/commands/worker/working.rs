@@ -21,7 +21,7 @@ pub(super) struct Working {
     pub(super) lines: mpsc::Sender<Value>,
     pub(super) grants: Arc<Grants>,
     pub(super) doing: Option<Doing>,
-    pub(super) under_way: Mutex<BTreeMap<Partition, Work>>,
+    pub(super) under_way: Mutex<BTreeMap<Partition, Arc<Work>>>,
     /// There before anything is assigned.
     pub(super) view: Arc<OnceLock<View>>,
 }
@@ -32,8 +32,15 @@ impl Hooks for Working {
         if let Some(doing) = &self.doing {
             let id = self.view.get().and_then(View::worker_id);
             let id = id.unwrap_or_else(|| Arc::clone(&self.instance));
-            let work = doing.start(&id, partition, grant.clone()).await?;
-            self.under_way().insert(partition.clone(), work);
+            let work = Arc::new(doing.begin(&id, partition, grant.clone()));
+            // Before it is waited for: a start that takes too long is dropped
+            // here, and then has to be stopped.
+            let known = Arc::clone(&work);
+            self.under_way().insert(partition.clone(), known);
+            if let Err(error) = work.start().await {
+                self.under_way().remove(partition);
+                return Err(error);
+            }
         }
         self.grants.add(partition, grant.clone());
         if let Some(tick) = self.tick {
@@ -54,7 +61,7 @@ impl Hooks for Working {
 }
 
 impl Working {
-    fn under_way(&self) -> MutexGuard<'_, BTreeMap<Partition, Work>> {
+    fn under_way(&self) -> MutexGuard<'_, BTreeMap<Partition, Arc<Work>>> {
         self.under_way
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,7 @@
 //! The records of one member: `leader` and `w.<stable id>`.
 
+use std::time::Duration;
+
 use super::frame::{Kind, Reader, Writer};
 use crate::error::Invalid;
 use crate::leader::record::{
@@ -15,6 +17,10 @@ pub const STOPPING_MAX: usize = 1024;
 /// Most partitions that a worker's record names as not to be given to it. One
 /// with more is not fit to own any.
 pub const UNABLE_MAX: usize = 256;
+/// What a leader writes in place of the record of a worker that renews its
+/// lease and does not read the root. It is no record, so that every reader
+/// waits for whoever had its place.
+pub const STRUCK_OUT: &[u8] = b"struck out: renewed its lease and did not read the root";
 /// Longest name of an instance, in bytes.
 pub const INSTANCE_BYTES_MAX: usize = 256;
 
@@ -78,12 +84,16 @@ impl WorkerRecord {
         writer.text(self.zone.as_deref().unwrap_or_default());
         writer.number(self.refresh);
         writer.number(self.alarm);
-        // Left out where there are none, as before there could be any.
-        if !self.unable.is_empty() {
+        // What says nothing is left out, as before it could be said.
+        let knows_longer = self.longest > self.lease;
+        if !self.unable.is_empty() || knows_longer {
             writer.number(self.unable.len() as u64);
             for partition in &self.unable {
                 writer.fixed(*partition);
             }
+        }
+        if knows_longer {
+            writer.span(self.longest);
         }
         writer.sealed()
     }
@@ -92,7 +102,7 @@ impl WorkerRecord {
     pub fn decode(bytes: &[u8]) -> Result<Self, Invalid> {
         let mut reader = Reader::frame(Kind::Worker, bytes)?;
         let reader_ref = &mut reader;
-        let record = Self {
+        let mut record = Self {
             instance: reader_ref.text(INSTANCE_BYTES_MAX)?.into(),
             session: SessionId(reader_ref.wide()?),
             beat: reader_ref.number()?,
@@ -108,7 +118,9 @@ impl WorkerRecord {
             refresh: reader_ref.number()?,
             alarm: read_epoch(reader_ref)?,
             unable: read_unable(reader_ref)?,
+            longest: Duration::ZERO,
         };
+        record.longest = read_longest(&mut reader, &record)?;
         reader.finish()?;
         Ok(record)
     }
@@ -127,7 +139,7 @@ pub(super) fn read_version(reader: &mut Reader<'_>) -> Result<Version, Invalid> 
     }
 }
 
-fn read_epoch(reader: &mut Reader<'_>) -> Result<u64, Invalid> {
+pub(super) fn read_epoch(reader: &mut Reader<'_>) -> Result<u64, Invalid> {
     let epoch = reader.number()?;
     match epoch <= EPOCH_MAX {
         true => Ok(epoch),
@@ -159,9 +171,25 @@ fn read_unable(reader: &mut Reader<'_>) -> Result<Vec<u64>, Invalid> {
     let unable: Vec<u64> = (0..count)
         .map(|_| reader.fixed())
         .collect::<Result<_, _>>()?;
-    match count > 0 && unable.is_sorted_by(|one, next| one < next) {
-        true => Ok(unable),
-        false => Err(reader.wrong("a list of partitions", "is empty or not in order")),
+    // An empty list is written only before something else.
+    let is_needed = count > 0 || !reader.is_at_end();
+    if is_needed && unable.is_sorted_by(|one, next| one < next) {
+        Ok(unable)
+    } else {
+        Err(reader.wrong("a list of partitions", "is empty or not in order"))
+    }
+}
+
+fn read_longest(reader: &mut Reader<'_>, record: &WorkerRecord) -> Result<Duration, Invalid> {
+    if reader.is_at_end() {
+        return Ok(record.lease);
+    }
+    let longest = reader.span()?;
+    if longest > record.lease {
+        Ok(longest)
+    } else {
+        let rule = "is no longer lease than its own";
+        Err(reader.wrong(format!("{longest:?}"), rule))
     }
 }
 

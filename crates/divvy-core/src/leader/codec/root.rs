@@ -7,7 +7,7 @@ use super::base::Base;
 use super::committed::{AssembleError, Committed};
 use super::frame::{Kind, Reader, Writer};
 use super::list;
-use super::member::{put_version, read_version};
+use super::member::{put_version, read_epoch, read_version};
 use super::place::Place;
 use crate::error::Invalid;
 use crate::leader::record::{Lifecycle, Root, Version};
@@ -136,6 +136,10 @@ fn head_of(committed: &Committed, changes: &[u8]) -> Vec<u8> {
     committed.base_place.put(&mut writer);
     debug_assert!(writer.len() <= ROOT_BYTES_MAX, "parts have bounds");
     writer.bytes(changes);
+    // Left out where there was no quarantine, as before it was kept.
+    if root.answered > 0 {
+        writer.number(root.answered);
+    }
     writer.sealed()
 }
 
@@ -146,6 +150,7 @@ pub struct RootHead {
     version: Version,
     lifecycle: Lifecycle,
     quarantine: bool,
+    answered: u64,
     lease: Duration,
     list: Place,
     base: Place,
@@ -161,7 +166,7 @@ impl RootHead {
             return Err(Invalid::new("root bytes", bytes.len(), rule));
         }
         let mut reader = Reader::frame(Kind::Root, bytes)?;
-        let head = Self {
+        let mut head = Self {
             incarnation: Incarnation::new(reader.text(Incarnation::BYTES_MAX)?),
             version: read_version(&mut reader)?,
             lifecycle: match reader.byte()? {
@@ -175,11 +180,15 @@ impl RootHead {
                 1 => true,
                 other => return Err(reader.wrong(other, "is neither yes nor no")),
             },
+            answered: 0,
             lease: reader.span()?,
             list: Place::read(&mut reader, ROOT_BYTES_MAX)?,
             base: Place::read(&mut reader, ROOT_BYTES_MAX)?,
             changes: reader.bytes(ROOT_BYTES_MAX)?.into(),
         };
+        if !reader.is_at_end() {
+            head.answered = read_epoch(&mut reader)?;
+        }
         reader.finish()?;
         Ok(head)
     }
@@ -197,6 +206,11 @@ impl RootHead {
     /// Whether nothing is granted until everyone is known to have stopped.
     pub const fn quarantine(&self) -> bool {
         self.quarantine
+    }
+
+    /// The longest lease of the sessions that it names.
+    pub const fn lease(&self) -> Duration {
+        self.lease
     }
 
     /// The chunks that it names and that `known` does not have put together
@@ -238,6 +252,7 @@ impl RootHead {
                 version: self.version,
                 lifecycle: self.lifecycle,
                 quarantine: self.quarantine,
+                answered: self.answered,
                 lease: self.lease,
                 sessions: now.sessions,
                 holdings: now.holdings,

@@ -76,7 +76,8 @@ impl Member {
 
     /// Records have been read or seen: an id may be free.
     pub(super) fn choose_id(&mut self) {
-        let is_ready = self.claim.has_looked && self.claim.attempt.is_none();
+        // Who cannot read the root can do nothing with an id.
+        let is_ready = self.claim.has_looked && self.view.is_known && self.claim.attempt.is_none();
         if !self.is_claiming() || !is_ready {
             return;
         }
@@ -153,7 +154,7 @@ impl Member {
             if self.is_claimable(mine) {
                 return Choice::Now(mine.id.clone(), Expected::At(revision));
             }
-            let at = mine.over_at();
+            let at = mine.over_at(self.lease_max);
             if self.claim.twin.is_none() && Some(session) != self.ended_session {
                 let (name, id) = (&self.setup.instance, &mine.id);
                 let text =
@@ -175,13 +176,13 @@ impl Member {
         for number in self.numbers_in_order() {
             let id = self.id_with(number);
             let Some(observed) = self.observation.get(&Keys::worker(&id)) else {
-                if self.claim.lost.contains(&id) {
+                if self.claim.lost.contains(&id) || self.is_lost_record(&id) {
                     continue;
                 }
                 return Choice::Now(id, Expected::Absent);
             };
             if !self.is_free(observed) {
-                let at = observed.over_at();
+                let at = observed.over_at(self.lease_max);
                 earliest = Some(earliest.map_or(at, |known| known.min(at)));
                 continue;
             }
@@ -195,6 +196,15 @@ impl Member {
             Some((_, free)) => Choice::Now(free.id.clone(), Expected::At(free.revision)),
             None => Choice::Later(earliest),
         }
+    }
+
+    /// Whether an id without a record is one that the root names: the store has
+    /// lost the record, and its session may be at work. Whoever leads creates it
+    /// again.
+    fn is_lost_record(&self, id: &str) -> bool {
+        let root = self.view.newest.as_ref().map(|seen| &seen.committed.root);
+        let mut named = root.into_iter().flat_map(|root| &root.sessions);
+        named.any(|entry| *entry.worker == *id)
     }
 
     fn is_free(&self, observed: &Observed) -> bool {
@@ -215,13 +225,23 @@ impl Member {
         }
     }
 
+    /// Whether it can be known how long a lease is. The root says how long the
+    /// longest is: before it was read, nothing is known of a record that cannot
+    /// be read.
+    pub(super) fn may_judge(&self, observed: &Observed) -> bool {
+        observed.is_readable || self.view.is_known
+    }
+
     /// Whether a lease is over by this clock.
     pub(super) fn is_over(&self, observed: &Observed) -> bool {
+        if !self.may_judge(observed) {
+            return false;
+        }
         let lease = observed.record.lease;
         let at = match self.defect {
             Some(Defect::NoDrift) => observed.since + lease.mul_f64(0.94),
             Some(Defect::FenceEarly) => observed.since + lease / 2,
-            _ => observed.over_at(),
+            _ => observed.over_at(self.lease_max),
         };
         at <= self.clock.now
     }
@@ -272,6 +292,7 @@ impl Member {
             alarm: self.alarm,
             // The second beat says it; nothing is granted before that.
             unable: Vec::new(),
+            longest: self.lease_max,
         };
         self.claim.attempt = Some(Attempt {
             session,

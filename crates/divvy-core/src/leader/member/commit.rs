@@ -179,8 +179,11 @@ impl Member {
         leading.stage = Stage::Ready;
         leading.dirty = true;
         leading.failures = 0;
-        leading.has_forgotten = false;
-        leading.is_outrun = false;
+        // A root that was under way when the store was found to have forgotten
+        // answers nothing.
+        if seen.committed.root.quarantine {
+            leading.has_forgotten = false;
+        }
         let changes = draft.changes;
         if changes.considered {
             leading.policy.considered(changes.has_moved.then_some(now));
@@ -194,7 +197,7 @@ impl Member {
         leading.triggers.extend(changes.triggers);
         leading.weigh_base(now);
         self.find_garbage();
-        self.root_is_newest(seen, changes.prolongs);
+        self.root_is_newest(seen);
         self.log_moves(changes.moves);
         self.report(Report::Committed {
             version,

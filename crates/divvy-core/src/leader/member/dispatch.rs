@@ -122,8 +122,9 @@ impl Member {
         match purpose {
             Purpose::ListWorkers => match reply {
                 Reply::Listed(entries) => self.workers_listed(&entries),
-                _failed => {}
+                _failed => self.workers_not_listed(),
             },
+            Purpose::ListAfterLoss(renewed) => self.listed_after_loss(renewed, &reply),
             Purpose::Claim => self.claim_answered(reply),
             Purpose::ReadClaim => self.claim_read(reply),
             Purpose::Renew(session, beat) => self.renewal_answered(session, beat, reply),
@@ -135,6 +136,7 @@ impl Member {
             Purpose::Beat(serial) => self.beat_answered(serial, reply),
             Purpose::Resign | Purpose::DeleteChunk => {}
             Purpose::Fence(key) => self.fence_answered(key, reply),
+            Purpose::Restore(key) => self.restore_answered(key, reply),
             Purpose::ReadWorker(key) => {
                 // What was known did not hold: it may be of a store that has
                 // forgotten since, with revisions that never come again.
@@ -169,14 +171,8 @@ impl Member {
             Change::Deleted(key, revision) if key == self.keys.control => {
                 return self.control_deleted(revision);
             }
-            // Nothing else of ours is deleted but chunks, by us. Whoever leads
-            // reads its own root again only where it seems to be gone.
-            Change::Deleted(key, _) => {
-                if key == self.keys.root && self.is_begun() {
-                    self.read_root();
-                }
-                return self.poll();
-            }
+            // Nothing else of ours is deleted but chunks, by us.
+            Change::Deleted(..) => return self.poll(),
         };
         if !self.is_begun() {
             return;
@@ -227,8 +223,8 @@ impl Member {
             }
         } else {
             self.read_leader();
-            self.read_root();
         }
+        self.read_root();
         if self.observes() {
             self.list_workers();
         }

@@ -50,22 +50,20 @@ pub(super) struct Changes {
     /// best as it was.
     pub(super) has_placed: bool,
     pub(super) has_moved: bool,
-    /// A quarantine goes on that was known before.
-    pub(super) prolongs: bool,
 }
 
 impl Member {
     /// The next root, if anything has to change.
     pub(super) fn next_draft(&mut self) -> Option<Draft> {
-        let base = self.leading.as_ref()?.base.clone()?;
-        let Base::Root(seen) = base else {
+        let Base::Root(seen) = self.leading.as_ref()?.base.clone()? else {
             return self.first_root();
         };
         let root = &seen.committed.root;
         let is_ours = self.incarnation.as_ref() == Some(&root.incarnation);
-        let leading = self.leading.as_ref()?;
-        let has_forgotten =
-            !is_ours || leading.has_forgotten || leading.is_outrun || self.is_alarmed(root);
+        let has_forgotten = !is_ours
+            || self.leading.as_ref()?.has_forgotten
+            || self.is_outrun(&seen)
+            || self.is_alarmed(root);
         let expected = Expected::At(seen.revision);
         if has_forgotten && self.defect != Some(Defect::IgnoreAmnesia) {
             return self.quarantine_root(&seen.committed, expected);
@@ -103,8 +101,8 @@ impl Member {
         let leading = self.leading.as_ref()?;
         let policy = &leading.policy;
         let is_held = self.defect == Some(Defect::HoldCrashed) && policy.is_waiting();
-        let may_place = policy.may_place && leading.listed.is_some() && !restarts && !is_held;
-        let may_move = policy.may_move && leading.listed.is_some() && !restarts;
+        let may_place = policy.may_place && !restarts && !is_held;
+        let may_move = policy.may_move && !restarts;
         let is_settled = policy.is_settled;
         self.ask_back(&mut sketch, &mut changes);
         let is_answered = self.place(&mut sketch, &mut changes, before, may_place, may_move);
@@ -429,6 +427,7 @@ impl Member {
             version: sketch.version,
             lifecycle,
             quarantine: false,
+            answered: before.root.answered,
             lease: self.longest_lease(&sessions, before.root.lease),
             sessions,
             holdings: sketch.holdings,

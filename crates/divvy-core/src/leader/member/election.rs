@@ -19,6 +19,9 @@ use crate::leader::settings::LeaderSettings;
 use crate::moment::Moment;
 use crate::store::{Entry, Expected, Outcome, Revision, StoreErrorKind};
 
+/// Reads in a row that may show the record behind what is known of it before
+/// that is forgotten.
+const BEHIND_MAX: u8 = 2;
 /// How many members beside the leader know the workers' records.
 const STANDBYS: usize = 2;
 /// The largest epoch that a wall clock brings: one that is wrong by ages must
@@ -35,6 +38,8 @@ pub(super) struct Election {
     pub(super) record: Option<(Revision, LeaderRecord)>,
     /// When it was first seen like that.
     since: Moment,
+    /// Reads in a row that showed a record below it, or none.
+    behind: u8,
     taking: bool,
     pub(super) is_standby: bool,
     /// What an external agent said.
@@ -62,16 +67,34 @@ impl Member {
         match reply {
             Reply::Got(Some(entry)) => {
                 self.lead_went_back(Some(entry.revision));
+                self.forget_lost_leader(Some(entry.revision));
                 self.leader_found(&entry);
             }
             Reply::Got(None) => {
                 self.lead_went_back(None);
+                self.forget_lost_leader(None);
                 self.election.is_known = true;
                 if self.election.record.is_none() {
                     self.stand_for_election();
                 }
             }
             _failed => {}
+        }
+    }
+
+    /// What is known of the record may be of a past that the store has lost:
+    /// kept for ever, it would be taken for another write of its revision when
+    /// that comes again. A stale read shows a record below it once.
+    fn forget_lost_leader(&mut self, found: Option<Revision>) {
+        let known = self.election.record.as_ref().map(|(known, _)| *known);
+        if known <= found {
+            self.election.behind = 0;
+            return;
+        }
+        self.election.behind += 1;
+        if self.election.behind >= BEHIND_MAX && self.leading.is_none() {
+            self.election.record = None;
+            self.election.behind = 0;
         }
     }
 
@@ -196,6 +219,8 @@ impl Member {
         };
         let jitter = behind + self.random.within(spread);
         let wait = match &self.election.record {
+            // The lead of this process's last session, which is over.
+            Some((_, record)) if Some(record.session) == self.ended_session => Duration::ZERO,
             Some((_, record)) if record.lease.is_zero() => jitter,
             Some((_, record)) => LeaderSettings::observed(record.lease) + jitter,
             None => jitter,

@@ -8,6 +8,7 @@ use super::observation::News;
 use super::operations::Purpose;
 use super::timers::Timer;
 use crate::leader::action::Report;
+use crate::leader::codec::STRUCK_OUT;
 use crate::leader::defect::Defect;
 use crate::leader::event::Reply;
 use crate::leader::record::{Holding, Life, SessionEntry, WorkerRecord};
@@ -16,7 +17,7 @@ use crate::store::{Entry, Expected, Key, Outcome};
 
 /// Sessions that are ended at once; more follow a little later.
 const FENCES_MAX: usize = 256;
-/// Missing records that are created at once; more follow with the next look.
+/// Missing records that are created at once; more follow with the next listing.
 const MISSING_MAX: usize = 64;
 
 /// How much of what was asked back is given back.
@@ -61,7 +62,7 @@ impl Member {
         let mut next: Option<Moment> = None;
         for (key, observed) in self.observation.iter() {
             let skip = !observed.is_live() || Some(key) == own.as_ref();
-            if skip || leading.fencing.contains(key) {
+            if skip || leading.fencing.contains(key) || !self.may_judge(observed) {
                 continue;
             }
             if self.is_over(observed) {
@@ -69,7 +70,7 @@ impl Member {
             } else {
                 let at = match self.defect {
                     Some(Defect::FenceEarly) => observed.since + observed.record.lease / 2,
-                    _ => observed.over_at(),
+                    _ => observed.over_at(self.lease_max),
                 };
                 next = Some(next.map_or(at, |known| known.min(at)));
             }
@@ -104,10 +105,18 @@ impl Member {
                 .wrote(key, revision, record, self.clock.now);
             return self.membership_changed();
         }
-        self.send_fence(key, Expected::At(revision), &record);
+        let purpose = Purpose::Fence(key.clone());
+        self.replace_record(key, Expected::At(revision), &record, purpose);
     }
 
-    fn send_fence(&mut self, key: &Key, expected: Expected, record: &WorkerRecord) {
+    /// Writes a worker's record in its place, unless such a write is under way.
+    fn replace_record(
+        &mut self,
+        key: &Key,
+        expected: Expected,
+        record: &WorkerRecord,
+        purpose: Purpose,
+    ) {
         let Some(leading) = &mut self.leading else {
             return;
         };
@@ -115,17 +124,60 @@ impl Member {
             return;
         }
         let timeout = self.setup.settings.renewal_timeout();
-        let purpose = Purpose::Fence(key.clone());
         self.write_within(key.clone(), expected, record.encode(), purpose, timeout);
     }
 
     /// A record that the root names was not found: only creating it proves
-    /// that it is not there, because reads may be stale.
-    fn fence_missing(&mut self, entry: &SessionEntry) {
-        let lease = self.setup.settings.heartbeat_ttl;
+    /// that it is missing, because reads may be stale. It is created as live:
+    /// its session may still work, and nobody knows for how long. Like any
+    /// other it is fenced when it was not renewed for its lease, which is the
+    /// longest that anybody has.
+    fn restore_missing(&mut self, entry: &SessionEntry) {
+        let life = match self.defect {
+            Some(Defect::FenceMissing) => Life::Fenced,
+            _ => Life::Live,
+        };
         let (worker, session) = (&entry.worker, entry.session);
-        let record = WorkerRecord::of_nobody(worker, session, Life::Fenced, lease);
-        self.send_fence(&Keys::worker(worker), Expected::Absent, &record);
+        let record = WorkerRecord::of_nobody(worker, session, life, self.lease_max);
+        let key = Keys::worker(worker);
+        let purpose = Purpose::Restore(key.clone());
+        self.replace_record(&key, Expected::Absent, &record, purpose);
+    }
+
+    /// A worker renews its lease and does not read the root, so it cannot learn
+    /// that it has to stop. Nobody can read what its record is replaced by: it
+    /// ends its session when it finds that, and is waited for as long as the
+    /// longest lease lasts.
+    pub(super) fn strike_out(&mut self, id: &str) {
+        let key = Keys::worker(id);
+        let Some(revision) = self.observation.get(&key).map(|known| known.revision) else {
+            return;
+        };
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        if leading.fencing.insert(key.clone()) {
+            let purpose = Purpose::Restore(key.clone());
+            let timeout = self.setup.settings.renewal_timeout();
+            let value = STRUCK_OUT.to_vec();
+            self.write_within(key, Expected::At(revision), value, purpose, timeout);
+        }
+    }
+
+    pub(super) fn restore_answered(&mut self, key: Key, reply: Reply) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        leading.fencing.remove(&key);
+        let in_quarantine = leading
+            .base_root()
+            .is_some_and(|base| base.committed.root.quarantine);
+        if matches!(reply, Reply::Written(Outcome::Done(_))) && !in_quarantine {
+            let text = format!("the record {key}, which the root names, was missing");
+            self.suspect(&text);
+        }
+        // Whatever is there now: what was created, or what it lost against.
+        self.read_worker(key);
     }
 
     pub(super) fn fence_answered(&mut self, key: Key, reply: Reply) {
@@ -134,21 +186,19 @@ impl Member {
         };
         leading.fencing.remove(&key);
         match reply {
-            Reply::Written(Outcome::Done(revision)) => {
-                let was_missing = self.observation.get(&key).is_none();
-                self.fenced(&key, revision);
-                if was_missing {
-                    self.suspect("a record that the root names was gone");
-                }
-            }
+            Reply::Written(Outcome::Done(revision)) => self.fenced(&key, revision),
             Reply::Written(Outcome::Conflict) | Reply::Failed(_) => {
-                let timeout = self.setup.settings.renewal_timeout();
-                self.read_within(key.clone(), Purpose::ReadWorker(key), timeout);
+                self.read_worker(key);
                 let again = self.clock.now + self.setup.settings.renewal_retry();
                 self.timers.set_earlier(Timer::Fence, again);
             }
             _ => {}
         }
+    }
+
+    fn read_worker(&mut self, key: Key) {
+        let timeout = self.setup.settings.renewal_timeout();
+        self.read_within(key.clone(), Purpose::ReadWorker(key), timeout);
     }
 
     fn fenced(&mut self, key: &Key, revision: crate::store::Revision) {
@@ -171,8 +221,7 @@ impl Member {
 
     /// A record was read, or shown by a watch.
     pub(super) fn worker_seen(&mut self, entry: &Entry) {
-        let lease = self.lease_max;
-        match self.observation.see(entry, self.clock.now, lease) {
+        match self.observation.see(entry, self.clock.now) {
             News::None => {}
             News::Impossible => self.store_forgot("a revision of a record came twice"),
             news => {
@@ -187,10 +236,14 @@ impl Member {
 
     /// All records were listed, as they were at some time after it was asked.
     pub(super) fn workers_listed(&mut self, entries: &[Entry]) {
-        let lease = self.lease_max;
+        let asked = self.list_asked;
         let mut is_other = false;
+        if self.is_first_listing(asked) {
+            self.observation.relearn(entries);
+            is_other = true;
+        }
         for entry in entries {
-            match self.observation.see(entry, self.clock.now, lease) {
+            match self.observation.see(entry, self.clock.now) {
                 News::None => {}
                 News::Impossible => return self.store_forgot("a revision of a record came twice"),
                 news => {
@@ -203,11 +256,8 @@ impl Member {
             // Once for all: there may be very many.
             self.answer_refreshes();
         }
-        let asked = self.list_asked;
-        if let Some(leading) = &mut self.leading {
-            leading.dirty |= leading.listed.is_none() || leading.awaits_words;
-            leading.listed = Some(asked);
-            self.find_missing();
+        if self.leading.is_some() {
+            self.leader_listed(asked);
         }
         if self.is_claiming() {
             self.claim.has_looked = true;
@@ -215,7 +265,32 @@ impl Member {
         }
     }
 
+    fn leader_listed(&mut self, asked: Moment) {
+        let is_first = self.is_first_listing(asked);
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        if leading.listed.is_none() && !is_first {
+            return self.list_workers();
+        }
+        leading.dirty |= is_first || leading.awaits_words;
+        leading.listed = Some(asked);
+        self.find_missing();
+    }
+
+    /// A leader that cannot judge its base without a listing asks again soon.
+    pub(super) fn workers_not_listed(&mut self) {
+        let leading = self.leading.as_ref();
+        if leading.is_some_and(|leading| leading.listed.is_none()) {
+            let again = self.clock.now + self.setup.settings.renewal_retry();
+            self.timers.set_earlier(Timer::Poll, again);
+        }
+    }
+
     fn worker_news(&mut self, key: &Key, news: News) {
+        if let Some(observed) = self.observation.get(key) {
+            self.lease_max = self.lease_max.max(observed.record.longest);
+        }
         if self.leading.is_none() {
             return;
         }
@@ -236,10 +311,14 @@ impl Member {
         let Some(observed) = self.observation.get(key) else {
             return;
         };
-        let over = observed.over_at();
+        let over = observed.over_at(self.lease_max);
         let is_alarmed = observed.record.alarm > 0;
         let knows_more = self.knows_more(&observed.record);
-        if let Some(leading) = self.leading.as_mut().filter(|_| knows_more) {
+        // A base that was just read is judged by the listing that follows it.
+        if let Some(leading) = &mut self.leading
+            && knows_more
+            && leading.listed.is_some()
+        {
             leading.dirty |= !leading.verifies;
             leading.verifies = true;
         }
@@ -313,8 +392,7 @@ impl Member {
             return;
         };
         let root = &base.committed.root;
-        let is_ours = self.incarnation.as_ref() == Some(&root.incarnation);
-        if !is_ours || root.quarantine {
+        if self.incarnation.as_ref() != Some(&root.incarnation) {
             return;
         }
         let named = root.sessions.iter();
@@ -324,7 +402,7 @@ impl Member {
             .cloned()
             .collect();
         for entry in missing {
-            self.fence_missing(&entry);
+            self.restore_missing(&entry);
         }
     }
 

@@ -11,6 +11,9 @@ use crate::leader::event::Reply;
 use crate::moment::Moment;
 use crate::store::{Key, Revision};
 
+/// Chunks that are deleted at once; more follow a little later.
+const DELETES_MAX: usize = 16;
+
 /// All chunks that are known to be there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Garbage {
@@ -80,9 +83,10 @@ impl Member {
         };
         let known = &mut leading.garbage.known;
         let is_due = |_: &Key, chunk: &mut Chunk| chunk.due.is_some_and(|due| due <= now);
-        let old: Vec<(Key, Chunk)> = known.extract_if(.., is_due).collect();
+        let old: Vec<(Key, Chunk)> = known.extract_if(.., is_due).take(DELETES_MAX).collect();
         if let Some(next) = known.values().filter_map(|chunk| chunk.due).min() {
-            self.timers.set(Timer::Garbage, next);
+            let soon = now + self.setup.settings.heartbeat_interval / 4;
+            self.timers.set(Timer::Garbage, next.max(soon));
         }
         let timeout = self.setup.settings.operation_timeout;
         for (key, chunk) in old {

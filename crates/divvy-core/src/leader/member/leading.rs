@@ -19,6 +19,9 @@ use crate::leader::record::{Holding, SessionId, Version};
 use crate::moment::Moment;
 use crate::store::{Key, Revision};
 
+/// Reads in a row that may show a root behind the base before it is doubted.
+const BEHIND_MAX: u8 = 2;
+
 /// What is under way with the root.
 #[derive(Debug, Clone)]
 pub(super) enum Stage {
@@ -75,13 +78,17 @@ pub(super) struct Leading {
     pub(super) failures: u32,
     /// Something changed that the root was not compared with.
     pub(super) dirty: bool,
-    /// When the listing of workers that was read last was asked for.
+    /// When the last listing of workers was asked for. Nothing until one
+    /// arrives that was asked for after the base was read, if another leader
+    /// wrote that: records of before may be of another past of the store.
     pub(super) listed: Option<Moment>,
+    based: Moment,
+    /// How often in a row the root was found behind the base.
+    behind: u8,
     /// The store was proved to have forgotten something.
     pub(super) has_forgotten: bool,
-    /// Somebody knows of a newer root than this leader.
-    pub(super) is_outrun: bool,
-    /// Whether that is so is being found out.
+    /// Somebody seems to know of a newer root: the base is read again before
+    /// anything is written.
     pub(super) verifies: bool,
     /// A root whose answer was lost, or that lost against another.
     pub(super) unconfirmed: Option<Box<Draft>>,
@@ -128,8 +135,9 @@ impl Leading {
             failures: 0,
             dirty: true,
             listed: None,
+            based: now,
+            behind: 0,
             has_forgotten: false,
-            is_outrun: false,
             verifies: false,
             unconfirmed: None,
             contested: None,
@@ -176,6 +184,12 @@ impl Leading {
             .retain(|partition, _| is_on_its_way(partition));
     }
 
+    /// Only a listing that is asked for from now on counts.
+    pub(super) fn unlist(&mut self, now: Moment) {
+        self.based = now;
+        self.listed = None;
+    }
+
     pub(super) fn base_root(&self) -> Option<&SeenRoot> {
         match &self.base {
             Some(Base::Root(seen)) => Some(seen),
@@ -218,10 +232,11 @@ impl Member {
         let Some(leading) = &mut self.leading else {
             return;
         };
-        let is_newer = || {
-            let base = leading.base_root();
-            base.is_some_and(|base| base.revision < seen.revision)
-        };
+        let known = leading.base_root().map(|base| base.revision);
+        if known == Some(seen.revision) {
+            leading.behind = 0;
+        }
+        let is_newer = || known.is_some_and(|known| known < seen.revision);
         let wanted = match leading.stage {
             Stage::Reading => true,
             Stage::Ready => is_newer(),
@@ -232,11 +247,9 @@ impl Member {
         }
         let version = seen.version();
         let above = self.epoch_above(version.epoch);
-        let is_outrun = self.is_outrun(&seen);
         let Some(leading) = &mut self.leading else {
             return;
         };
-        leading.is_outrun = is_outrun;
         let is_other = |base: &SeenRoot| base.revision != seen.revision;
         if leading.base_root().is_some_and(is_other) {
             // Somebody else's: whether it is balanced is not known here.
@@ -282,12 +295,42 @@ impl Member {
     fn base_is(&mut self, base: Base) {
         let leading = self.leading.as_mut().expect("it wants a base");
         leading.base = Some(base);
+        leading.unlist(self.clock.now);
+        leading.behind = 0;
         leading.verifies = false;
         leading.stage = Stage::Ready;
         leading.dirty = true;
         leading.weigh_base(self.clock.now);
         self.find_garbage();
-        self.find_missing();
+        self.list_workers();
+    }
+
+    /// Whether a listing that was asked for then shows records to judge the
+    /// base by, and is the first that does.
+    pub(super) fn is_first_listing(&self, asked: Moment) -> bool {
+        let leading = self.leading.as_ref();
+        leading.is_some_and(|leading| leading.listed.is_none() && asked >= leading.based)
+    }
+
+    /// The root was read and is older than the one that this leader wrote or
+    /// built on. A stale read shows that once. If it shows it again, the store
+    /// may have gone back: the root that is there becomes the base, and the
+    /// quarantine that follows can be written over it only if it is true.
+    pub(super) fn root_behind(&mut self, version: Version) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        let is_behind = matches!(leading.stage, Stage::Ready)
+            && leading
+                .base_root()
+                .is_some_and(|base| version < base.version());
+        if !is_behind {
+            return;
+        }
+        leading.behind += 1;
+        if leading.behind >= BEHIND_MAX {
+            self.read_base_now();
+        }
     }
 
     /// The root could not be read: again in a while.
@@ -327,6 +370,9 @@ impl Member {
         }
         if leading.verifies {
             return self.read_base_now();
+        }
+        if leading.listed.is_none() {
+            return;
         }
         self.watch_windows();
         let Some(leading) = &mut self.leading else {

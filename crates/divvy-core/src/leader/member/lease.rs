@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use super::Member;
+use super::operations::Purpose;
 use super::timers::Timer;
 use crate::leader::action::{Action, Report};
 use crate::leader::defect::Defect;
+use crate::leader::event::Reply;
+use crate::leader::record::WorkerRecord;
 use crate::leader::settings::StoreOutage;
 use crate::moment::Moment;
 
@@ -38,7 +41,11 @@ impl Member {
     pub(super) fn may_work(&self) -> bool {
         let is_time_left = self.drain_start().is_some_and(|end| self.clock.now < end);
         let forgot = self.defect == Some(Defect::ForgetToRestart) && self.has_drained;
-        is_time_left && self.stopping.is_none() && !forgot
+        let is_checked = self
+            .session
+            .as_ref()
+            .is_some_and(|session| session.regained.is_none());
+        is_time_left && is_checked && self.stopping.is_none() && !forgot
     }
 
     /// The lease was prolonged, or a session began.
@@ -47,6 +54,7 @@ impl Member {
             self.timers.set(Timer::Drain, drain);
             self.timers.set(Timer::Expire, end);
         }
+        self.check_regained();
         if self.is_draining && self.may_work() {
             self.is_draining = false;
             self.work.dirty = true;
@@ -54,6 +62,45 @@ impl Member {
                 let after = self.clock.now.since(since);
                 self.report(Report::LeaseRegained(after));
             }
+        }
+    }
+
+    /// A renewal at its own revision proves that nobody has taken anything
+    /// from this session only if the store has not gone back meanwhile. While
+    /// the lease lasted, this session would have found out with everybody
+    /// else; once it had ended, others may know better.
+    fn check_regained(&mut self) {
+        let regained = self.session.as_ref().and_then(|session| session.regained);
+        let Some(renewed) = regained else {
+            return;
+        };
+        let purpose = Purpose::ListAfterLoss(renewed);
+        if !self.operations.is_under_way(|known| *known == purpose) {
+            let prefix = self.keys.workers.clone();
+            self.list(prefix, purpose);
+        }
+    }
+
+    /// Takes up work again if no live worker has found that the store forgot,
+    /// beyond what the root in force answers.
+    pub(super) fn listed_after_loss(&mut self, renewed: Moment, reply: &Reply) {
+        let Reply::Listed(entries) = reply else {
+            // The next renewal asks again.
+            return;
+        };
+        let newest = self.view.newest.as_ref();
+        let answered = newest.map_or(0, |newest| newest.committed.root.answered);
+        let is_alarmed = entries.iter().any(|entry| {
+            let record = WorkerRecord::decode(&entry.value);
+            record.is_ok_and(|record| self.is_unanswered(&record, answered))
+        });
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        if session.regained == Some(renewed) && !is_alarmed {
+            session.regained = None;
+            self.work.dirty = true;
+            self.lease_changed();
         }
     }
 
@@ -74,6 +121,11 @@ impl Member {
 
     /// Tells when authority ends, if that has changed.
     pub(super) fn tell_deadline(&mut self) {
+        let session = self.session.as_ref();
+        if session.is_some_and(|session| session.regained.is_some()) {
+            // The deadline that has passed stands until work may be taken up.
+            return;
+        }
         let end = self.authority_end();
         if end != self.deadline_told {
             self.deadline_told = end;

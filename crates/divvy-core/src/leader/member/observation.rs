@@ -24,19 +24,39 @@ pub(super) struct Observed {
     value: Option<Arc<[u8]>>,
     /// When this revision was first seen.
     pub(super) since: Moment,
+    /// When this session was first seen.
+    pub(super) met: Moment,
     /// Whether the record could be read. One that could not stands for a
     /// session that nothing is known of but that it may be alive.
     pub(super) is_readable: bool,
 }
 
 impl Observed {
-    /// When its lease is over for everybody, unless it changes before.
-    pub(super) fn over_at(&self) -> Moment {
-        self.since + LeaderSettings::observed(self.record.lease)
+    /// When its lease is over for everybody, unless it changes before. The
+    /// lease of a record that cannot be read is unknown: it may be the longest
+    /// that anybody has.
+    pub(super) fn over_at(&self, longest: Duration) -> Moment {
+        let lease = if self.is_readable {
+            self.record.lease
+        } else {
+            self.record.lease.max(longest)
+        };
+        self.since + LeaderSettings::observed(lease)
     }
 
     pub(super) fn is_live(&self) -> bool {
         self.record.life == Life::Live
+    }
+
+    /// Whether the entry is the very write that is known.
+    fn is_write(&self, entry: &Entry) -> bool {
+        if self.revision != entry.revision {
+            return false;
+        }
+        if let Some(value) = &self.value {
+            return Arc::ptr_eq(value, &entry.value) || *value == entry.value;
+        }
+        WorkerRecord::decode(&entry.value).is_ok_and(|record| is_same_write(&self.record, &record))
     }
 
     /// Until when its partitions wait for its id to come back.
@@ -88,8 +108,8 @@ impl Observation {
     }
 
     /// Takes in a record. What is older than what is known is nothing; a bad
-    /// one isolates its own worker only. `lease` is that of the cluster.
-    pub(super) fn see(&mut self, entry: &Entry, now: Moment, lease: Duration) -> News {
+    /// one isolates its own worker only.
+    pub(super) fn see(&mut self, entry: &Entry, now: Moment) -> News {
         let known = self.records.get_mut(&entry.key);
         let at = known.as_ref().map(|known| known.revision);
         if at.is_some_and(|at| at > entry.revision) {
@@ -103,10 +123,10 @@ impl Observation {
         }
         let value = Some(Arc::clone(&entry.value));
         let Ok(record) = WorkerRecord::decode(&entry.value) else {
-            return match at == Some(entry.revision) {
-                true => News::None,
-                false => self.see_unreadable(entry, now, lease),
-            };
+            if at == Some(entry.revision) {
+                return News::None;
+            }
+            return self.see_unreadable(entry, now);
         };
         if let Some(known) = known.as_ref().filter(|_| at == Some(entry.revision)) {
             return match is_same_write(&known.record, &record) {
@@ -124,12 +144,16 @@ impl Observation {
                 record,
                 value,
                 since: now,
+                met: now,
                 is_readable: true,
             };
             self.records.insert(entry.key.clone(), observed);
             return News::Membership;
         };
         let news = difference(&known.record, &record);
+        if known.record.session != record.session {
+            known.met = now;
+        }
         known.revision = entry.revision;
         known.record = record;
         known.value = value;
@@ -138,21 +162,23 @@ impl Observation {
         news
     }
 
-    /// Something stands where a record should. Whoever had written there last
-    /// cannot renew any more, and has lost its authority a lease later: from
-    /// then on the place can be fenced or claimed like any other.
-    fn see_unreadable(&mut self, entry: &Entry, now: Moment, lease: Duration) -> News {
+    /// Something other than a record is stored under a worker's key. The
+    /// session that wrote there before cannot renew any more and has lost its
+    /// authority a lease later: from then on the id can be fenced or claimed
+    /// like any other.
+    fn see_unreadable(&mut self, entry: &Entry, now: Moment) -> News {
         let Some(id) = Keys::id_of(&entry.key) else {
             return News::None;
         };
         let known = self.records.get(&entry.key);
-        let lease = known.map_or(lease, |known| known.record.lease.max(lease));
+        let lease = known.map_or(Duration::ZERO, |known| known.record.lease);
         let observed = Observed {
             id,
             revision: entry.revision,
             record: WorkerRecord::of_nobody("", SessionId(0), Life::Live, lease),
             value: Some(Arc::clone(&entry.value)),
             since: now,
+            met: now,
             is_readable: false,
         };
         self.records.insert(entry.key.clone(), observed);
@@ -174,6 +200,7 @@ impl Observation {
             record,
             value: None,
             since: now,
+            met: now,
             is_readable: true,
         };
         self.records.insert(key.clone(), observed);
@@ -197,6 +224,16 @@ impl Observation {
         if is_below {
             self.records.remove(key);
         }
+    }
+
+    /// Keeps of what is known only the writes that a listing shows too.
+    pub(super) fn relearn(&mut self, listed: &[Entry]) {
+        let listed: BTreeMap<&Key, &Entry> =
+            listed.iter().map(|entry| (&entry.key, entry)).collect();
+        self.records.retain(|key, known| {
+            let entry = listed.get(key);
+            entry.is_some_and(|entry| known.is_write(entry))
+        });
     }
 
     pub(super) fn forget(&mut self) {

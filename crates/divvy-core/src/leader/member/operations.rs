@@ -1,6 +1,7 @@
 //! What operations on the store are for.
 
 use crate::leader::record::SessionId;
+use crate::moment::Moment;
 use crate::store::{Key, Revision};
 
 /// What an operation is for, so that its reply finds its way.
@@ -8,6 +9,8 @@ use crate::store::{Key, Revision};
 pub(super) enum Purpose {
     /// All worker records.
     ListWorkers,
+    /// The same, after a lease that had ended was renewed, then.
+    ListAfterLoss(Moment),
     /// The claim of an id.
     Claim,
     /// Whether a claim whose reply was lost was written.
@@ -30,6 +33,8 @@ pub(super) enum Purpose {
     Resign,
     /// Ending a session that was not renewed, by its record's key.
     Fence(Key),
+    /// A record that the root names and that is missing, to be created.
+    Restore(Key),
     /// A record that could not be fenced.
     ReadWorker(Key),
     /// A chunk of the root to be, by the serial of the attempt.

@@ -35,8 +35,9 @@ struct Window {
 #[derive(Debug, Clone)]
 pub(super) struct Policy {
     window: Option<Window>,
-    /// What the cluster looked like, and since when.
+    /// What the cluster looks like.
     fingerprint: Option<u64>,
+    /// When it last changed otherwise than by a loss.
     changed: Moment,
     eligible: usize,
     /// What the cluster looked like when moves were last considered.
@@ -101,7 +102,10 @@ impl Policy {
     fn see(&mut self, fingerprint: u64, eligible: usize, now: Moment) {
         if self.fingerprint != Some(fingerprint) {
             self.fingerprint = Some(fingerprint);
-            self.changed = now;
+            // Nobody waits for more to join because somebody was lost.
+            if eligible >= self.eligible {
+                self.changed = now;
+            }
             // Whoever is back has perhaps lost what it had: that the cluster
             // looks as it did before does not mean that it is balanced.
             self.settled = self.settled.filter(|settled| *settled == fingerprint);
@@ -144,7 +148,7 @@ impl Member {
         let roster = self.roster();
         let release = self.next_release(&base.root.sessions);
         let next = match base.root.lifecycle {
-            _ if base.root.quarantine => None,
+            // Also in a quarantine, so that nobody waits for one after the other.
             Lifecycle::ColdStart => self.watch_cold_start(&roster),
             Lifecycle::PostColdStart | Lifecycle::Stable => {
                 let due = self.watch_planned(&roster, base.root.lifecycle);
@@ -285,7 +289,7 @@ impl Member {
             match observed.record.life {
                 Life::Fenced => fenced += 1,
                 Life::Live if is_other => fenced += 1,
-                Life::Live if observed.over_at() <= soon => gone += 1,
+                Life::Live if observed.over_at(self.lease_max) <= soon => gone += 1,
                 Life::Live | Life::Left { .. } => {}
             }
         }

@@ -9,11 +9,13 @@ use super::Member;
 use super::draft::{Changes, Draft};
 use super::observation::Observed;
 use super::root_view::SeenRoot;
+use super::sessions::SessionTable;
+use super::sketch::Standing;
 use super::timers::Timer;
 use crate::leader::action::Report;
 use crate::leader::codec::Committed;
 use crate::leader::defect::Defect;
-use crate::leader::record::{Holding, Lifecycle, Root, Version, WorkerRecord};
+use crate::leader::record::{Holding, Life, Lifecycle, Root, Version, WorkerRecord};
 use crate::leader::settings::LeaderSettings;
 use crate::partition::Partitions;
 use crate::store::{Expected, Incarnation, Token};
@@ -69,20 +71,24 @@ impl Member {
     pub(super) fn forget_records(&mut self) {
         self.observation.forget();
         if let Some(leading) = &mut self.leading {
-            leading.listed = None;
+            leading.unlist(self.clock.now);
         }
         if self.observes() {
             self.list_workers();
         }
     }
 
-    /// A sign that a leader has proved: it acts on it with its next root.
+    /// A sign that a leader has proved: it acts on it with its next root. What
+    /// it knew may be of a past that is lost, and a revision of that past may
+    /// stand for another write by now: root and records are read again first.
     pub(super) fn suspect(&mut self, sign: &str) {
         let Some(leading) = &mut self.leading else {
             return;
         };
         leading.has_forgotten = true;
+        leading.verifies = true;
         leading.dirty = true;
+        self.forget_records();
         let text = format!("the store has forgotten: {sign}");
         self.report(Report::Problem(text.into()));
     }
@@ -114,15 +120,16 @@ impl Member {
     /// Whether a worker found that the store has forgotten, and this root does
     /// not answer that.
     pub(super) fn is_alarmed(&self, root: &Root) -> bool {
-        let answered = match root.quarantine {
-            true => root.version.epoch,
-            false => 0,
-        };
         let mut workers = self.observation.workers();
-        workers.any(|observed| {
-            let alarm = observed.record.alarm;
-            observed.is_live() && alarm > 0 && alarm >= answered && self.is_credible(alarm)
-        })
+        workers.any(|observed| self.is_unanswered(&observed.record, root.answered))
+    }
+
+    /// Whether a live worker's record says that the store has forgotten since
+    /// the quarantine of this epoch.
+    pub(super) fn is_unanswered(&self, record: &WorkerRecord, answered: u64) -> bool {
+        let alarm = record.alarm;
+        let is_alarm = alarm > 0 && alarm >= answered && self.is_credible(alarm);
+        is_alarm && record.life == Life::Live
     }
 
     /// The newest root that this process has ever seen in force.
@@ -166,13 +173,18 @@ impl Member {
         let leading = self.leading.as_ref()?;
         let nothing = Partitions::new([]).expect("no partitions are a set");
         let partitions = leading.source.believed.clone().unwrap_or(nothing);
-        let may_have_forgotten =
-            self.setup.settings.store_forgets || self.adopted_max != Version::default();
+        // Somebody who remembers a root knows that one was lost.
+        let remembers = |observed: &Observed| observed.record.adopted != Version::default();
+        let may_have_forgotten = self.setup.settings.store_forgets
+            || self.adopted_max != Version::default()
+            || self.observation.workers().any(remembers);
+        let quarantine = may_have_forgotten && self.defect != Some(Defect::IgnoreAmnesia);
         let root = Root {
             incarnation: self.incarnation.clone()?,
             version: Version { epoch, number: 0 },
             lifecycle: Lifecycle::ColdStart,
-            quarantine: may_have_forgotten && self.defect != Some(Defect::IgnoreAmnesia),
+            quarantine,
+            answered: if quarantine { epoch } else { 0 },
             lease: self.lease_max,
             sessions: Vec::new(),
             holdings: vec![Holding::None; partitions.len()],
@@ -208,6 +220,7 @@ impl Member {
             version,
             lifecycle: Lifecycle::ColdStart,
             quarantine: true,
+            answered: epoch,
             lease: self.lease_max.max(before.root.lease),
             sessions: before.root.sessions.clone(),
             holdings: holdings.collect(),
@@ -227,12 +240,6 @@ impl Member {
         before: &Committed,
         expected: Expected,
     ) -> Option<Draft> {
-        let newest = self.view.newest.as_ref();
-        let is_newest = newest.is_some_and(|seen| seen.version() == before.root.version);
-        let changes = Changes {
-            prolongs: is_newest,
-            ..Changes::default()
-        };
         let version = self.next_version(before.root.version);
         let is_sealed = version.epoch == before.root.version.epoch;
         let mut root = Root {
@@ -241,12 +248,24 @@ impl Member {
         };
         if self.is_quarantine_over(before) {
             self.remember_owners(before);
+            // What a session was asked to give back leaves it as at any other
+            // time: the listing that ended the wait may be stale.
+            let roster = self.roster();
+            let standings = self.standings(before, &roster);
+            let entries = before.root.holdings.iter().zip(&standings);
             root.quarantine = false;
-            root.sessions = Vec::new();
-            root.holdings = vec![Holding::None; before.partitions.len()];
+            root.holdings = entries
+                .map(|(holding, standing)| match standing {
+                    Standing::Free(_) => Holding::None,
+                    _ => *holding,
+                })
+                .collect();
+            let table = SessionTable::new(&before.root.sessions, &root.holdings);
+            root.sessions = table.finish(&roster);
         } else if is_sealed {
             return None;
         }
+        let changes = Changes::default();
         self.encode_draft(root, &before.partitions, Some(before), expected, changes)
     }
 
@@ -255,9 +274,17 @@ impl Member {
             return true;
         }
         let now = self.clock.now;
-        let since = *self.view.quarantined_since.get_or_insert(now);
+        let Some(quarantine) = self.quarantine() else {
+            // The base is not the newest root, so it cannot be replaced either.
+            return false;
+        };
         let lease = before.root.lease.max(self.lease_max);
-        let over = since + LeaderSettings::observed(lease);
+        let mut over = quarantine.since + LeaderSettings::observed(lease);
+        if !quarantine.remembers {
+            // Somebody with a longer lease may have survived what this member
+            // has not seen: two heartbeats are enough for it to say so.
+            over = over + self.setup.settings.heartbeat_interval * 2;
+        }
         if now < over {
             self.timers.set_earlier(Timer::Round, over);
             return false;
@@ -268,18 +295,21 @@ impl Member {
             return false;
         }
         let epoch = before.root.version.epoch;
+        let is_unread = |observed: &Observed| observed.record.acked.epoch < epoch;
         let holds_on = |observed: &&Observed| {
-            let record = &observed.record;
-            observed.is_live() && (record.acked.epoch < epoch || !record.stopping.is_empty())
+            let stops = !observed.record.stopping.is_empty();
+            observed.is_live() && (is_unread(observed) || stops)
         };
-        let Some(id) = self
-            .observation
-            .workers()
-            .find(holds_on)
-            .map(|w| w.id.clone())
-        else {
+        let Some(waited_for) = self.observation.workers().find(holds_on) else {
             return true;
         };
+        let id = waited_for.id.clone();
+        let patience = over.max(waited_for.met) + LeaderSettings::observed(lease);
+        if now < patience {
+            self.timers.set_earlier(Timer::Round, patience);
+        } else if waited_for.is_readable && is_unread(waited_for) {
+            self.strike_out(&id);
+        }
         if let Some(leading) = &mut self.leading
             && leading.waits_told != Some(epoch)
         {

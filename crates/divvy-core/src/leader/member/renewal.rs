@@ -104,6 +104,7 @@ impl Member {
             refresh: self.refresh,
             alarm: self.alarm,
             unable,
+            longest: self.lease_max,
         }
     }
 
@@ -167,9 +168,13 @@ impl Member {
     fn own_record_found(&mut self, entry: &Entry) {
         let session = self.session.as_mut().expect("its record was read");
         let Ok(record) = WorkerRecord::decode(&entry.value) else {
+            self.view.is_known = false;
             return self.end_session("the own record is not readable");
         };
         let is_mine = record.session == session.id && record.life != Life::Fenced;
+        if !is_mine && entry.revision == session.revision {
+            return self.store_forgot("a revision of the own record came twice");
+        }
         if !is_mine && entry.revision > session.revision {
             if self.defect == Some(Defect::RenewOverForeign) {
                 session.written(entry.revision);
@@ -201,6 +206,7 @@ impl Member {
     fn renewal_written(&mut self, beat: u64, revision: Revision) {
         let lease = self.setup.settings.heartbeat_ttl;
         let now = self.clock.now;
+        let had_ended = self.authority_end().is_some_and(|end| end <= now);
         let session = self.session.as_mut().expect("it was renewed");
         let attempt = session.attempt(beat);
         session.written(revision);
@@ -210,6 +216,9 @@ impl Member {
                 _ => attempt.sent,
             };
             session.until = session.until.max(counted + lease);
+            if had_ended {
+                session.regained = Some(now);
+            }
             self.acknowledged(attempt.sent);
             if attempt.leaves {
                 return self.left();

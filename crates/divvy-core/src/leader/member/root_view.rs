@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Member;
 use super::operations::Purpose;
+use super::timers::Timer;
 use crate::leader::action::Report;
 use crate::leader::codec::{AssembleError, Committed, RootHead};
 use crate::leader::event::Reply;
@@ -14,6 +15,9 @@ use crate::store::{Entry, Key, Revision};
 
 /// How often in a row what a root names may be missing before that is told.
 const MISSING_MAX: u32 = 8;
+
+/// Reads of chunks under way beyond which no other root is begun.
+const CHUNK_READS_MAX: usize = 32;
 
 /// A root as it was read or written.
 #[derive(Debug, Clone)]
@@ -43,13 +47,26 @@ struct Fetch {
 #[derive(Debug, Clone, Default)]
 pub(super) struct RootView {
     pub(super) newest: Option<SeenRoot>,
+    /// Whether the root was read or found absent since the store was reached.
+    pub(super) is_known: bool,
     fetch: Option<Fetch>,
     /// How often in a row something that a root names was not there.
     missing: u32,
     /// Why the root that is there cannot be read, if it cannot.
     pub(super) unreadable: Option<Box<str>>,
-    /// Since when the store is known to have forgotten something.
-    pub(super) quarantined_since: Option<Moment>,
+    /// The quarantine that the newest root is in.
+    quarantine: Option<Quarantine>,
+}
+
+/// A quarantine, as this member has seen it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quarantine {
+    /// The epoch that set it: roots of later leaders prolong it.
+    set_by: u64,
+    pub(super) since: Moment,
+    /// Whether this member had adopted a root before, and so knows how long
+    /// leases were.
+    pub(super) remembers: bool,
 }
 
 impl Member {
@@ -66,7 +83,10 @@ impl Member {
     pub(super) fn root_answered(&mut self, reply: Reply) {
         match reply {
             Reply::Got(Some(entry)) => self.root_found(entry),
-            Reply::Got(None) => self.root_absent(),
+            Reply::Got(None) => {
+                self.root_known();
+                self.root_absent();
+            }
             _failed => {
                 self.root_not_read();
             }
@@ -82,18 +102,28 @@ impl Member {
                 return self.store_forgot("a revision of the root came twice");
             }
             let known = known.clone();
+            self.root_known();
             return self.base_found(known);
         }
         let head = match RootHead::decode(&entry.value) {
             Ok(head) => head,
             Err(invalid) => return self.root_unreadable(&invalid.to_string()),
         };
+        // Also that of another life: it says how long leases were there.
+        self.lease_max = self.lease_max.max(head.lease());
+        self.root_known();
         let is_old = |newest: &SeenRoot| newest.version() >= head.version();
         let is_ours = self.incarnation.as_ref() == Some(head.incarnation());
         let is_news =
             is_ours && (!self.view.newest.as_ref().is_some_and(is_old) || self.adopts_older());
         if !is_news && !self.wants_base() {
-            return;
+            return self.root_behind(head.version());
+        }
+        let is_chunk = |purpose: &Purpose| matches!(purpose, Purpose::ReadChunk(..));
+        if self.operations.count(is_chunk) > CHUNK_READS_MAX {
+            // Roots follow each other faster than their chunks are read.
+            let again = self.clock.now + self.setup.settings.renewal_retry();
+            return self.timers.set_earlier(Timer::Poll, again);
         }
         let known = self.view.newest.as_ref().map(|newest| &newest.committed);
         let missing = head.chunk_keys(known.map(Arc::as_ref));
@@ -172,38 +202,61 @@ impl Member {
         let newest = self.view.newest.as_ref();
         let is_newer = newest.is_none_or(|newest| newest.version() < seen.version());
         if is_ours && (is_newer || self.adopts_older()) {
-            self.root_is_newest(seen.clone(), false);
+            self.root_is_newest(seen.clone());
         }
         self.base_found(seen);
     }
 
-    /// There is a newer root than was known; whether it is known to prolong
-    /// the quarantine of the one before. Of another epoch it may be another
-    /// quarantine: everything between may have been missed.
-    pub(super) fn root_is_newest(&mut self, seen: SeenRoot, prolongs: bool) {
-        let flagged = seen.committed.root.quarantine;
-        let newest = self.view.newest.as_ref();
-        let same_epoch = newest.is_some_and(|old| old.version().epoch == seen.version().epoch);
-        let since = self
-            .view
-            .quarantined_since
-            .filter(|_| same_epoch || prolongs);
-        if flagged && since.is_none() {
-            self.forget_records();
+    /// The root was read, or there is none: records that cannot be read may be
+    /// judged from now on.
+    fn root_known(&mut self) {
+        if self.view.is_known {
+            return;
         }
-        self.view.quarantined_since = match since {
-            Some(since) if flagged => Some(since),
-            _ => flagged.then_some(self.clock.now),
-        };
-        if flagged && seen.version().epoch > self.alarm {
+        self.view.is_known = true;
+        if self.leading.is_some() {
+            self.timers.set_earlier(Timer::Fence, self.clock.now);
+        }
+        if self.is_claiming() {
+            self.choose_id();
+        }
+    }
+
+    /// There is a newer root than was known.
+    pub(super) fn root_is_newest(&mut self, seen: SeenRoot) {
+        let root = &seen.committed.root;
+        let (set_by, flagged) = (root.answered, root.quarantine);
+        if set_by > self.alarm {
             self.alarm = 0;
         }
-        self.lease_max = self.lease_max.max(seen.committed.root.lease);
+        self.lease_max = self.lease_max.max(root.lease);
         self.view.newest = Some(seen);
+        self.quarantine_seen(flagged.then_some(set_by));
         self.view.missing = 0;
         self.view.unreadable = None;
         self.adopt();
         self.choose_standby();
+    }
+
+    /// The newest root is in the quarantine that this epoch set, or in none.
+    fn quarantine_seen(&mut self, set_by: Option<u64>) {
+        let known = self.view.quarantine.map(|quarantine| quarantine.set_by);
+        if known == set_by {
+            return;
+        }
+        self.view.quarantine = set_by.map(|set_by| Quarantine {
+            set_by,
+            since: self.clock.now,
+            remembers: self.adopted_max != Version::default(),
+        });
+        if set_by.is_some() {
+            self.forget_records();
+        }
+    }
+
+    /// The quarantine that the newest root is in.
+    pub(super) fn quarantine(&self) -> Option<Quarantine> {
+        self.view.quarantine
     }
 
     fn root_unreadable(&mut self, why: &str) {

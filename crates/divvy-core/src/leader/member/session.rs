@@ -40,6 +40,9 @@ pub(super) struct Session {
     pub(super) beat: u64,
     /// When the lease ends on this clock.
     pub(super) until: Moment,
+    /// When a lease that had ended was renewed after all: nothing is taken up
+    /// again before a listing that was asked for later shows that it may.
+    pub(super) regained: Option<Moment>,
     /// Renewals that were sent since, and may have been written.
     attempts: Vec<Attempt>,
     pub(super) busy: Busy,
@@ -69,6 +72,7 @@ impl Session {
             revision,
             beat: 1,
             until,
+            regained: None,
             attempts: Vec::new(),
             busy: Busy::No,
             urgent: true,

@@ -65,23 +65,12 @@ impl Member {
     /// is to be.
     pub(super) fn sketch(&self, committed: &Committed, version: Version) -> Sketch {
         let roster = self.roster();
-        let root = &committed.root;
-        let fates: Vec<Fate> = root
-            .sessions
-            .iter()
-            .map(|entry| self.fate(entry, &roster))
-            .collect();
-        let partitions = committed.partitions.as_slice();
-        let standings: Vec<Standing> = partitions
-            .iter()
-            .zip(&root.holdings)
-            .map(|(partition, holding)| self.standing(partition, *holding, &root.sessions, &fates))
-            .collect();
+        let standings = self.standings(committed, &roster);
         let mut sketch = Sketch {
             roster,
             version,
             partitions: committed.partitions.clone(),
-            holdings: root.holdings.clone(),
+            holdings: committed.root.holdings.clone(),
             is_dropped: vec![false; standings.len()],
             standings,
             grants: Vec::new(),
@@ -97,6 +86,20 @@ impl Member {
             self.merge(&mut sketch, believed);
         }
         sketch
+    }
+
+    /// What may be done with every entry of a root.
+    pub(super) fn standings(&self, committed: &Committed, roster: &Roster) -> Vec<Standing> {
+        let root = &committed.root;
+        let fates: Vec<Fate> = root
+            .sessions
+            .iter()
+            .map(|entry| self.fate(entry, roster))
+            .collect();
+        let entries = committed.partitions.iter().zip(&root.holdings);
+        entries
+            .map(|(partition, holding)| self.standing(partition, *holding, &root.sessions, &fates))
+            .collect()
     }
 
     fn standing(

@@ -156,8 +156,11 @@ impl Member {
         match (purpose, reply) {
             (purpose, Reply::Failed(kind, why)) => self.failed(purpose, kind, &why),
             (Purpose::Open(nonce), Reply::Session(start)) => self.session_answered(nonce, start),
-            (Purpose::Beat(nonce), Reply::Beaten(tenure)) => self.beaten(nonce, tenure),
-            (Purpose::Leave, Reply::Beaten(_)) => self.left(),
+            (Purpose::Beat(nonce), Reply::Beaten(beaten)) => {
+                self.quarantine_seen(beaten.quarantine);
+                self.beaten(nonce, beaten.tenure);
+            }
+            (Purpose::Leave, Reply::Left(_)) => self.left(),
             (Purpose::Members, Reply::Members(members, wishes)) => {
                 self.members_read(&members, wishes.as_deref());
             }
@@ -191,11 +194,19 @@ impl Member {
             // For people: work goes on without it.
             return;
         }
+        let is_refused = matches!(kind, StoreErrorKind::Unfit | StoreErrorKind::Invalid);
+        if is_refused && matches!(purpose, Purpose::Groups) {
+            // Somebody else wrote to where they are: all else goes on.
+            self.problem(format!(
+                "workloads cannot be read, and the last known are kept: {why}"
+            ));
+            return;
+        }
         let settings = &self.setup.settings;
         let span = (settings.backoff, settings.backoff_max);
         if let Some(pause) = self.backoff.fail(self.now, span, &mut self.random) {
             self.report(Report::Backoff(pause));
-            if matches!(kind, StoreErrorKind::Unfit | StoreErrorKind::Invalid) {
+            if is_refused {
                 self.problem(format!("the store refuses: {why}"));
             }
         }

@@ -14,8 +14,6 @@ use crate::lease::action::{Operation, Report, StopReason};
 use crate::lease::defect::Defect;
 use crate::store::{self, GroupDocument, Holder, LeaseKey};
 
-/// Most leases of one look.
-const LOOK_MAX: usize = 5_000;
 /// Units of groups that are gone are forgotten once there are more of them
 /// than this, and than of those that are served.
 const UNSERVED_MAX: usize = 10_000;
@@ -75,6 +73,10 @@ impl Member {
             .update(&self.setup.worker, &info, weight, members, &self.wishes);
         for problem in problems {
             self.problem(problem);
+        }
+        for peer in self.roster.peers() {
+            let lease = peer.info.lease_ttl_ms.map(Duration::from_millis);
+            self.quarantine.cover(lease.unwrap_or_default());
         }
         let is_over = self.roster.numbers_are_new && self.now >= self.numbers_count_from;
         self.roster.numbers_are_new &= !is_over;
@@ -265,7 +267,7 @@ impl Member {
             return;
         }
         let timeout = self.setup.settings.operation_timeout;
-        for units in units.chunks(LOOK_MAX) {
+        for units in units.chunks(self.setup.batches.looks) {
             let keys = units.iter().map(|unit| self.units.get(*unit).key.clone());
             let operation = Operation::Holders(keys.collect());
             self.send(Purpose::Look(units.to_vec()), operation, timeout);

@@ -9,9 +9,6 @@ use crate::lease::defect::Defect;
 use crate::moment::Moment;
 use crate::store::{self, Claim};
 
-/// Most leases of one renewal: one that is lost takes no more with it.
-const RENEWALS_MAX: usize = 2_000;
-
 impl Member {
     /// When a grant ends whose acquisition or renewal was sent then.
     pub(super) fn grant_end(&self, sent: Moment) -> Moment {
@@ -43,7 +40,11 @@ impl Member {
             .collect();
         let ttl = self.setup.settings.lease_ttl;
         let timeout = self.setup.settings.renewal_try();
-        for ids in due.chunks(RENEWALS_MAX) {
+        let sent = match self.is_planted(Defect::RenewFirstBatch) {
+            true => 1,
+            false => usize::MAX,
+        };
+        for ids in due.chunks(self.setup.batches.renewals).take(sent) {
             let mut claims = Vec::with_capacity(ids.len());
             for id in ids {
                 let tenure = self.tenures.get_mut(*id).expect("it was just there");
@@ -92,6 +93,9 @@ impl Member {
     }
 
     pub(super) fn renewal_failed(&mut self, ids: &[TenureId]) {
+        if self.is_planted(Defect::RenewOnce) {
+            return;
+        }
         for id in ids {
             if let Some(tenure) = self.tenures.get_mut(*id) {
                 tenure.is_renewing = false;

@@ -9,7 +9,7 @@ use super::{Life, Member};
 use crate::lease::action::{Ending, Operation, Report, StopReason};
 use crate::lease::defect::Defect;
 use crate::moment::Moment;
-use crate::store::{Nonce, SessionStart, StoreErrorKind, Tenure};
+use crate::store::{Heartbeat, Nonce, SessionStart, StoreErrorKind, Tenure};
 
 /// The worker's hold of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,13 +19,21 @@ pub(super) enum Session {
     /// It is asked for.
     Opening {
         nonce: Nonce,
-        /// When whoever has the name must have renewed it.
-        taken_until: Option<Moment>,
+        /// Who has it must have renewed it by then.
+        taken: Option<Taken>,
     },
     /// It is there.
     Open(Nonce),
     /// It was given up.
     Left,
+}
+
+/// A name that another session has, as the store first answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Taken {
+    until: Moment,
+    /// Clocks differ by less than this over that time, and a renewal adds more.
+    slack: Duration,
 }
 
 impl Member {
@@ -40,10 +48,7 @@ impl Member {
     pub(super) fn open_session(&mut self) {
         let nonce = self.nonce();
         self.is_name_contested = false;
-        self.session = Session::Opening {
-            nonce,
-            taken_until: None,
-        };
+        self.session = Session::Opening { nonce, taken: None };
         self.ask_for_name(nonce);
     }
 
@@ -74,7 +79,7 @@ impl Member {
     }
 
     pub(super) fn session_answered(&mut self, asked: Nonce, start: SessionStart) {
-        let Session::Opening { nonce, taken_until } = self.session else {
+        let Session::Opening { nonce, taken } = self.session else {
             return;
         };
         if nonce != asked {
@@ -84,25 +89,25 @@ impl Member {
             SessionStart::Opened => self.session_opened(nonce),
             SessionStart::Taken(left) => {
                 let until = self.now + left;
-                // Clocks differ by less than this, and a renewal adds more.
-                let slack = self.setup.settings.lease_ttl / 10;
                 // The answer may have taken long: it was so when it was asked.
                 let least = self.name_asked + left;
-                if taken_until.is_some_and(|known| least > known + slack) {
+                if taken.is_some_and(|taken| least > taken.until + taken.slack) {
                     // By this session itself, perhaps, whose wish was granted
                     // and not answered: a heartbeat tells.
                     self.is_name_contested = true;
                     self.beat_as(nonce);
                     return;
                 }
-                if taken_until.is_none() {
+                if taken.is_none() {
                     self.problem(format!(
                         "the name {} belongs to a session that ends in {left:?} unless it is renewed: waiting",
                         self.setup.worker
                     ));
                 }
-                let taken_until = taken_until.or(Some(until));
-                self.session = Session::Opening { nonce, taken_until };
+                // The session may be longer than those of this worker.
+                let slack = self.setup.settings.lease_ttl.max(left) / 10;
+                let taken = taken.or(Some(Taken { until, slack }));
+                self.session = Session::Opening { nonce, taken };
                 self.timers
                     .set(Timer::Open, until + Duration::from_millis(5));
             }
@@ -171,12 +176,14 @@ impl Member {
     fn beat_as(&mut self, session: Nonce) {
         let settings = &self.setup.settings;
         let timeout = settings.operation_timeout.min(settings.renewal_try());
-        let operation = Operation::Beat {
+        let heartbeat = Heartbeat {
             session,
             info: self.info(),
             heartbeat_ttl: settings.heartbeat_ttl,
             session_ttl: settings.lease_ttl,
+            report: self.quarantine_report(),
         };
+        let operation = Operation::Beat(Box::new(heartbeat));
         self.send(Purpose::Beat(session), operation, timeout);
     }
 

@@ -13,8 +13,6 @@ use crate::store::Claim;
 
 /// Most partitions whose cooldown is asked for at once.
 const CANDIDATES_MAX: usize = 1_000;
-/// Most leases of one release.
-const RELEASES_MAX: usize = 2_000;
 /// How long what has stopped waits for what else stops.
 const GATHER: Duration = Duration::from_millis(2);
 
@@ -120,7 +118,7 @@ impl Member {
             if tenure.is_some_and(|tenure| {
                 tenure.phase() == Phase::Running
                     && tenure.stop.is_none()
-                    && self.is_anothers(tenure)
+                    && (self.is_anothers(tenure) || self.is_planted(Defect::ShedOwn))
             }) {
                 self.given_up += 1;
                 kept -= 1;
@@ -136,7 +134,7 @@ impl Member {
         if stopped == 0 {
             return;
         }
-        match is_last || stopped >= RELEASES_MAX {
+        match is_last || stopped >= self.setup.batches.releases {
             true => self.give_back(),
             false => self.timers.set_earlier(Timer::Gather, self.now + GATHER),
         }
@@ -170,7 +168,7 @@ impl Member {
             self.finish(id);
         }
         let timeout = self.setup.settings.renewal_try();
-        for few in stopped.chunks(RELEASES_MAX) {
+        for few in stopped.chunks(self.setup.batches.releases) {
             let (ids, claims): (_, Vec<Claim>) = few.iter().cloned().unzip();
             let keys = claims.iter().map(|claim| claim.key.clone()).collect();
             self.mark_moved(keys);

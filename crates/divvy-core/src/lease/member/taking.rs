@@ -13,8 +13,6 @@ use crate::lease::defect::Defect;
 use crate::moment::Moment;
 use crate::store::{self, Acquired, Claim, LeaseKey, Nonce, StoreErrorKind, Token};
 
-/// Most leases of one wish.
-const WISHES_MAX: usize = 2_000;
 /// Times that a unit is given up for one that does not take it.
 const VAIN_MAX: u32 = 2;
 
@@ -39,6 +37,9 @@ impl Room {
                 })
                 .collect(),
         };
+        if room.left.is_none() && room.left_in.iter().all(Option::is_none) {
+            return room;
+        }
         let had = member.tenures.iter().map(|tenure| tenure.unit);
         // What is in doubt may turn out to be there.
         let wished = member.units.iter().filter(|(_, unit)| {
@@ -113,7 +114,7 @@ impl Member {
             self.look(doubtful);
         }
         let chosen: Vec<u32> = chosen.into_iter().map(|(number, _)| number).collect();
-        for units in chosen.chunks(WISHES_MAX) {
+        for units in chosen.chunks(self.setup.batches.acquires) {
             self.wish(units);
         }
     }
@@ -128,17 +129,8 @@ impl Member {
             self.timers.set_earlier(Timer::Take, until);
             return false;
         }
-        if let Some(until) = self.quarantine {
-            if until > self.now {
-                self.timers.set_earlier(Timer::Take, until);
-                return false;
-            }
-            self.quarantine = None;
-            self.beat();
-            // Nobody could take anything before: all have the same time now.
-            self.units.free_since(until);
-        }
-        self.has_waited()
+        // A heartbeat's answer tells when it is over.
+        self.quarantine.is_over() && self.has_waited()
     }
 
     /// Whether those that start together with this worker, or were there when
@@ -224,28 +216,20 @@ impl Member {
     }
 
     pub(super) fn acquired(&mut self, attempts: &[Attempt], sent: Moment, answers: Vec<Acquired>) {
+        for attempt in attempts {
+            self.units.get_mut(attempt.unit).is_wished = false;
+        }
+        let mut room = Room::of(self);
         let mut moved = Vec::new();
         for (attempt, answer) in attempts.iter().zip(answers) {
             let unit = self.units.get_mut(attempt.unit);
-            unit.is_wished = false;
             match answer {
                 Acquired::Granted(token) => {
                     moved.push(unit.key.clone());
-                    self.granted(*attempt, token, sent);
+                    self.granted(*attempt, token, sent, &mut room);
                 }
                 Acquired::Held => unit.seen = Seen::Unknown,
-                Acquired::Quarantined(left) => {
-                    let until = self.now + left;
-                    if self.quarantine.is_none_or(|known| until > known) {
-                        let is_news = self.quarantine.replace(until).is_none();
-                        if is_news {
-                            self.report(Report::Quarantined(left));
-                            // Those who look on see why nobody has anything.
-                            self.beat();
-                        }
-                    }
-                    self.timers.set_earlier(Timer::Take, until);
-                }
+                Acquired::Quarantined => self.quarantine_met(),
             }
         }
         self.mark_moved(moved);
@@ -278,7 +262,8 @@ impl Member {
             if self.is_planted(Defect::AssumeGranted)
                 && let Some(token) = Token::new(1)
             {
-                self.granted(*attempt, token, sent);
+                let mut room = Room::of(self);
+                self.granted(*attempt, token, sent, &mut room);
             }
         }
         let soon = self.backoff.until(self.now).unwrap_or(self.now);
@@ -316,12 +301,17 @@ impl Member {
         unit.is_wished = false;
         unit.seen = Seen::Unknown;
         if let (Some(store::Tenure::Current), Some(token)) = (tenure, attempt.token) {
-            self.granted(attempt, token, sent);
+            let mut room = Room::of(self);
+            self.granted(attempt, token, sent, &mut room);
         }
     }
 
-    /// A lease is this worker's, by what was sent then.
-    fn granted(&mut self, attempt: Attempt, token: Token, sent: Moment) {
+    /// A lease is this worker's, by what was sent then. It is given back where
+    /// the room that it was asked for is not there any more: limits change, and
+    /// a lease in doubt counts for nothing while its group is gone.
+    fn granted(&mut self, attempt: Attempt, token: Token, sent: Moment, room: &mut Room) {
+        let has_room = room.is_there(self.units.get(attempt.unit));
+        room.fill(self.units.get(attempt.unit).group);
         let until = self.grant_end(sent);
         let me = self.roster.me();
         let now = self.now;
@@ -353,11 +343,14 @@ impl Member {
             token,
             desired,
         });
-        let is_late = self.now + self.setup.settings.drain_ahead() >= until;
-        if !is_wanted || is_late || !self.is_eligible() {
+        let is_late = self.now + self.setup.settings.drain_ahead() >= until
+            && !self.is_planted(Defect::StartLate);
+        let is_stopped = !self.is_eligible() && !self.is_planted(Defect::StartWhileStopping);
+        if !is_wanted || is_late || !has_room || is_stopped {
             let reason = match (is_wanted, self.is_eligible()) {
                 (false, _) => StopReason::Unwanted,
                 (_, false) => StopReason::Shutdown,
+                _ if !has_room => StopReason::Shed,
                 _ => StopReason::Unrenewed,
             };
             let tenure = self.tenures.get_mut(id).expect("just added");
@@ -366,6 +359,10 @@ impl Member {
             return;
         }
         self.start_tenure(id);
+        // Its time counts from the question: where the answer took long, all
+        // others were renewed since.
+        let renew = sent + self.setup.settings.renew_interval;
+        self.timers.set_earlier(Timer::Renew, renew);
         self.are_grants_changed = true;
     }
 

@@ -164,8 +164,9 @@ impl Units {
             }
         }
         for unit in &mut self.all {
-            if unit.group.is_none() && unit.tenure.is_none() {
-                // What is seen of it grows old while nobody looks.
+            if unit.group.is_none() {
+                // Nobody looks at it, nor decides again who should have it: what
+                // is known of it would grow old.
                 unit.seen = Seen::Unknown;
                 unit.place = Place::default();
             }

@@ -33,12 +33,21 @@ impl Driver {
         }
         let (store, driver) = (Arc::clone(&self.parts.store), self.parts.driver.clone());
         self.tasks.spawn(async move {
+            let connects = store.connects();
             let (reply, error) = carry_out(&*store, operation, limit).await;
-            let _gone = driver.send(Input::Answered(id, reply, error)).await;
+            let connection = (store.connects() == connects).then_some(connects);
+            let answered = Input::Answered(id, reply, error, connection);
+            let _gone = driver.send(answered).await;
         });
     }
 
-    pub(super) fn answered(&mut self, id: OperationId, reply: Reply, error: Option<StoreError>) {
+    pub(super) fn answered(
+        &mut self,
+        id: OperationId,
+        reply: Reply,
+        error: Option<StoreError>,
+        connection: Option<u64>,
+    ) {
         let at = self.heartbeats.iter().position(|known| *known == id);
         if let Some(at) = at {
             self.heartbeats.swap_remove(at);
@@ -50,7 +59,7 @@ impl Driver {
         if let Some(error) = error {
             self.trouble(error);
         }
-        self.tell(Event::Reply(id, reply));
+        self.hear(connection, Event::Reply(id, reply));
     }
 
     pub(super) fn trouble(&mut self, error: StoreError) {
@@ -120,12 +129,11 @@ impl Driver {
         }
         let limit = self.parts.settings.operation_timeout;
         let (store, driver) = (Arc::clone(&self.parts.store), self.parts.driver.clone());
-        let connection = self.connection.clone();
         // Nothing goes on before it is known.
         let mut tries = Tries::new(self.parts.retry, self.parts.settings.heartbeat_interval);
         let task = self.tasks.spawn(async move {
             loop {
-                let connects = connection.borrow().connects;
+                let connects = store.connects();
                 let input = match timeout(limit, store.incarnation()).await {
                     Ok(Ok(incarnation)) => Input::Life(incarnation, connects),
                     Ok(Err(error)) => Input::Trouble(error),

@@ -34,9 +34,9 @@ impl Pace {
         self.is_wanted = true;
     }
 
-    /// How long to wait at most.
-    pub(super) fn wait(&self, now: Moment) -> Option<Duration> {
-        self.is_wanted.then(|| self.due.since(now))
+    /// When something has to be shown, if anything has.
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.is_wanted.then_some(self.due)
     }
 
     /// Whether to show it now.
@@ -106,13 +106,13 @@ mod tests {
     fn what_has_changed_is_shown_in_the_end() {
         let at = |ms| Moment::from_origin(Duration::from_millis(ms));
         let mut pace = Pace::new(at(0));
-        assert_eq!(pace.wait(at(0)), None);
+        assert_eq!(pace.due(), None);
         pace.want();
         assert!(pace.is_due(at(0)));
         pace.shown(at(0), at(20), 100_000);
         pace.want();
         assert!(!pace.is_due(at(219)));
-        assert_eq!(pace.wait(at(19)), Some(Duration::from_millis(201)));
+        assert_eq!(pace.due(), Some(at(220)));
         assert!(pace.is_due(at(220)));
     }
 }

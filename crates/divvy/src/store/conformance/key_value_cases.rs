@@ -7,6 +7,7 @@ pub mod listings;
 pub mod names;
 pub mod races;
 pub mod random;
+pub mod spoilt;
 pub mod values;
 pub mod watches;
 pub mod writes;
@@ -84,6 +85,16 @@ pub async fn key_value(
             dropped_watches_end,
         }
     );
+    if subject.vandal().is_none() {
+        report.not_offered.extend(spoilt::NAMES);
+    } else {
+        cases!(report, subject, options:
+            spoilt::{
+                a_spoilt_value_harms_no_other_key,
+                a_spoilt_value_can_be_replaced_and_deleted,
+            }
+        );
+    }
     if subject.interruption().is_none() {
         report.not_offered.extend(interruptions::NAMES);
         return Ok(report);

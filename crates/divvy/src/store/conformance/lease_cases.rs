@@ -11,6 +11,7 @@ pub mod members;
 pub mod names;
 pub mod notes;
 pub mod notices;
+pub mod quarantine;
 pub mod races;
 pub mod random;
 pub mod sessions;
@@ -89,8 +90,31 @@ pub async fn leases(subject: &dyn LeaseSubject, options: &Options) -> Result<Rep
         }
         cancellations::{a_cancelled_acquisition_happens_whole_or_never}
     );
+    quarantined(&mut report, subject, options).await?;
     interrupted(&mut report, subject, options).await?;
     Ok(report)
+}
+
+/// The cases that make the store forget, where that is offered.
+async fn quarantined(
+    report: &mut Report,
+    subject: &dyn LeaseSubject,
+    options: &Options,
+) -> Result<(), Failure> {
+    if subject.forgetting().is_none() {
+        report.not_offered.extend(quarantine::NAMES);
+        return Ok(());
+    }
+    cases!(report, subject, options:
+        quarantine::{
+            a_quarantine_lasts_for_the_longest_lease,
+            a_longer_lease_of_another_worker_is_waited_for,
+            a_restart_begins_a_quarantine_that_keeps_leases,
+            a_loss_of_all_data_begins_a_quarantine,
+            a_granted_lease_counts_in_the_next_quarantine,
+        }
+    );
+    Ok(())
 }
 
 /// The cases that interrupt the store, where that is offered.

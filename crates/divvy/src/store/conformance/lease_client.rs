@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::store::{
-    Acquired, Claim, GroupDocument, Holder, LeaseKey, LeaseName, Member, Nonce, SessionStart,
-    Tenure, Token, WorkerInfo,
+    Acquired, Claim, GroupDocument, Heartbeat, Holder, LeaseKey, LeaseName, Member, Nonce,
+    SessionStart, Tenure, Token, WorkerInfo,
 };
 use tokio::time::Instant;
 
@@ -39,9 +39,19 @@ impl LeaseClient {
         let cluster = run.name(cluster);
         let opening = async { Ok(Opened(subject.open(&cluster).await?)) };
         let opened = run.done(worker, format!("open {cluster}"), opening).await?;
+        Self::of(run, opened.0, cluster, worker)
+    }
+
+    /// A client that was opened already.
+    pub(super) fn of(
+        run: &Run,
+        store: Arc<dyn Leases>,
+        cluster: String,
+        worker: &str,
+    ) -> Result<Self, Failure> {
         Ok(Self {
             run: run.clone(),
-            store: opened.0,
+            store,
             cluster,
             worker: LeaseName::new("worker", worker)
                 .map_err(|error| run.fail(error.to_string()))?,
@@ -83,11 +93,10 @@ impl LeaseClient {
         let what = brief(format_args!("acquire for {ttl:?} {}", Claims(claims)));
         let asking = self.store.acquire(&self.worker, claims, ttl);
         let answers = self.run.done(self.who(), what, asking).await?;
-        let quarantined = |answer: &&Acquired| matches!(answer, Acquired::Quarantined(_));
-        let quarantined = answers.iter().find(quarantined);
-        self.run.check(quarantined.is_none(), || {
-            format!("the subject must be out of quarantine, but a lease is {quarantined:?}")
-        })?;
+        self.run
+            .check(!answers.contains(&Acquired::Quarantined), || {
+                "the subject must be out of quarantine, but refuses a lease for it".to_owned()
+            })?;
         self.whole(answers, claims.len())
     }
 
@@ -153,9 +162,10 @@ impl LeaseClient {
         let what = brief(format_args!(
             "beat {session} for {heartbeat_ttl:?} and {session_ttl:?} {info:?}"
         ));
-        let store = &self.store;
-        let asking = store.beat(&self.worker, session, info, heartbeat_ttl, session_ttl);
-        self.run.done(self.who(), what, asking).await
+        let heartbeat = Heartbeat::new(session, info.clone(), heartbeat_ttl, session_ttl);
+        let asking = self.store.beat(&self.worker, &heartbeat);
+        let beaten = self.run.done(self.who(), what, asking).await?;
+        Ok(beaten.tenure)
     }
 
     pub(super) async fn leave(&self, session: Nonce) -> Result<Tenure, Failure> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use divvy_core::store::StoreError;
+use divvy_core::store::{Key, StoreError};
 
 use super::super::{KeyValue, Leases};
 use super::report::CaseRun;
@@ -27,9 +27,46 @@ pub trait KeyValueSubject: Send + Sync {
         Ok(None)
     }
 
+    /// A program that writes to the store's keys as it likes, if there is one.
+    fn vandal(&self) -> Option<&dyn Vandal> {
+        None
+    }
+
     /// Told of every case as it is passed, for who wants to see how far it is.
     fn passed(&self, case: &CaseRun) {
         let _unused = case;
+    }
+}
+
+/// A program that writes to a store's keys with no regard to its rules.
+#[async_trait]
+pub trait Vandal: Send + Sync {
+    /// Writes over the value of a key of this cluster, around the store. Gives
+    /// whether that can be done on this store.
+    async fn spoil(&self, cluster: &str, key: &Key, with: Spoilt) -> bool;
+}
+
+/// What somebody else writes over a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spoilt {
+    /// Bytes that mean nothing.
+    Garbage,
+    /// Nothing at all.
+    Empty,
+    /// Something that is no value, such as a list.
+    OtherType,
+}
+
+impl Spoilt {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Garbage, Self::Empty, Self::OtherType];
+
+    /// The bytes of it, where there are some.
+    pub const fn bytes(self) -> &'static [u8] {
+        match self {
+            Self::Garbage => b"\xff\x00garbage",
+            Self::Empty | Self::OtherType => b"",
+        }
     }
 }
 
@@ -53,10 +90,29 @@ pub trait LeaseSubject: Send + Sync {
         Ok(None)
     }
 
+    /// A store that can be made to forget, if there is one.
+    fn forgetting(&self) -> Option<&dyn Forgetting> {
+        None
+    }
+
     /// Told of every case as it is passed, for who wants to see how far it is.
     fn passed(&self, case: &CaseRun) {
         let _unused = case;
     }
+}
+
+/// A lease store that can be made to forget. It has a quarantine, and nobody
+/// else uses it.
+#[async_trait]
+pub trait Forgetting: Send + Sync {
+    /// A further client of it for this cluster.
+    async fn open(&self, cluster: &str) -> Result<Arc<dyn Leases>, StoreError>;
+
+    /// Restarts the store, with all that it has.
+    async fn restart(&self);
+
+    /// Throws away all that the store has, without a restart.
+    async fn empty(&self);
 }
 
 /// A way to take a store away from its clients and to give it back, with

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use divvy_core::store::{StoreError, StoreErrorKind};
@@ -36,8 +36,8 @@ pub(super) struct Database {
     place: Arc<Place>,
     busy_max: Duration,
     open: Open,
-    /// Set when the database was not at its place.
-    missed: Arc<AtomicBool>,
+    /// Counts how often the database was not at its place.
+    missed: Arc<AtomicU64>,
 }
 
 /// The files that are open.
@@ -64,8 +64,9 @@ impl Database {
         })
     }
 
-    /// The same, for a thread that says here that the database was missing.
-    pub(super) fn reporting(mut self, missed: Arc<AtomicBool>) -> Self {
+    /// The same, for a thread that counts here how often the database was
+    /// missing.
+    pub(super) fn reporting(mut self, missed: Arc<AtomicU64>) -> Self {
         self.missed = missed;
         self
     }
@@ -154,7 +155,7 @@ impl Database {
         if self.is_at_its_place() {
             return Ok(());
         }
-        self.missed.store(true, Ordering::Release);
+        self.missed.fetch_add(1, Ordering::AcqRel);
         let reopened = Open::new(&self.place, self.busy_max, missing);
         self.open = reopened.map_err(|error| match error.kind() {
             // The path was right once, and may be again.

@@ -76,8 +76,14 @@ pub(super) fn list(
                WHERE cluster = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?";
     let limit = i64::try_from(LIST_MAX + 1).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(params![cluster, from, to, limit], entry)?;
-    rows.collect()
+    let rows = statement.query_map(params![cluster, from, to, limit], |row| {
+        // A row that somebody else wrote, by a name that is no key, harms no other.
+        match Key::parse(row.get_ref(0)?.as_str()?) {
+            Ok(_key) => entry(row).map(Some),
+            Err(_error) => Ok(None),
+        }
+    })?;
+    rows.filter_map(Result::transpose).collect()
 }
 
 /// What a conditional write of a key would have to expect.

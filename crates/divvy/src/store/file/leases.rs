@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use divvy_core::store::{
-    Acquired, Claim, GroupDocument, Holder, LeaseKey, LeaseName, Member, Nonce, SessionStart,
-    StoreError, StoreErrorKind, Tenure, WorkerInfo, check_moves,
+    Acquired, Beaten, Claim, GroupDocument, Heartbeat, Holder, LeaseKey, LeaseName, Member, Nonce,
+    Quarantine, SessionStart, StoreError, StoreErrorKind, Tenure, check_moves,
 };
 use rusqlite::Connection;
 
 use super::log::Writing;
-use super::{FileStore, notes, tenures, time};
+use super::{FileStore, notes, quarantine, tenures, time};
 use crate::store::bounds::{
     check_batch, check_group, check_listed, check_ttl, check_wishes, checked_beat,
 };
@@ -36,14 +36,12 @@ impl Leases for FileStore {
     ) -> Result<Vec<Acquired>, StoreError> {
         check_ttl("lease ttl", ttl)?;
         let id = self.id_of(worker);
-        let doubts = self.shared.quarantine;
+        let is_covered = self.shared.quarantine;
         self.write_each(claims, move |writing, claims| {
             let time = (time::now(), clock::unix_ms());
-            if doubts && let Some(left) = tenures::doubt(writing, time.0, ttl)? {
-                return Ok(vec![Acquired::Quarantined(left); claims.len()]);
-            }
+            let is_over = !is_covered || quarantine::cover(writing, ttl)?;
             let each = claims.iter();
-            each.map(|claim| tenures::acquire(writing, time, &id, claim, ttl))
+            each.map(|claim| tenures::acquire(writing, time, &id, claim, ttl, is_over))
                 .collect()
         })
         .await
@@ -102,20 +100,19 @@ impl Leases for FileStore {
         .await
     }
 
-    async fn beat(
-        &self,
-        worker: &LeaseName,
-        session: Nonce,
-        info: &WorkerInfo,
-        heartbeat_ttl: Duration,
-        session_ttl: Duration,
-    ) -> Result<Tenure, StoreError> {
-        let info = checked_beat(info, heartbeat_ttl, session_ttl)?;
+    async fn beat(&self, worker: &LeaseName, heartbeat: &Heartbeat) -> Result<Beaten, StoreError> {
+        let info = checked_beat(heartbeat)?;
         let (cluster, worker) = (self.cluster(), worker.to_string());
+        let (heartbeat, is_covered) = (heartbeat.clone(), self.shared.quarantine);
         self.write(move |writing| {
-            let spans = (heartbeat_ttl, session_ttl);
             let id = (&*cluster, &*worker);
-            tenures::beat(writing, time::now(), id, session, &info, spans)
+            let tenure = tenures::beat(writing, time::now(), id, &heartbeat, &info)?;
+            let quarantine = if is_covered {
+                quarantine::report(writing, &heartbeat.report)?
+            } else {
+                Quarantine::default()
+            };
+            Ok(Beaten { tenure, quarantine })
         })
         .await
     }

@@ -5,12 +5,12 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::failure::{Step, failure, system_failure};
 use super::place::Place;
-use super::time;
+use super::quarantine;
 
 /// Marks our databases among all of SQLite's: `divv`.
 pub(super) const APPLICATION_ID: i32 = 0x6469_7676;
 /// The newest layout that this program knows.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// Times are nanoseconds of the machine's clock since its start. A lease's row
 /// outlives the lease, for its token and nonce do. `log` numbers all changes
@@ -52,6 +52,14 @@ CREATE TABLE work_group (name TEXT PRIMARY KEY, json TEXT NOT NULL) STRICT;
 const LAYOUT_2: &str = "
 CREATE TABLE wish (cluster TEXT PRIMARY KEY, json TEXT NOT NULL) STRICT;
 CREATE TABLE move_log (cluster TEXT PRIMARY KEY, lines TEXT NOT NULL) STRICT;
+";
+
+/// What the third layout adds. It takes the place of `life.doubted_from`.
+const LAYOUT_3: &str = "
+CREATE TABLE quarantine (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    id TEXT NOT NULL, longest_lease INTEGER NOT NULL, is_over INTEGER NOT NULL
+) STRICT;
 ";
 
 /// Refuses a database that is not ours or too new, before anything about it is
@@ -97,6 +105,9 @@ pub(super) fn prepare(connection: &mut Connection, place: &Place) -> Result<(), 
         }
         if version < 2 {
             transaction.execute_batch(LAYOUT_2)?;
+        }
+        if version < 3 {
+            transaction.execute_batch(LAYOUT_3)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
         }
         live(&transaction, &fresh_id, &boot, &home)
@@ -118,22 +129,22 @@ fn live(connection: &Connection, id: &str, boot: &str, home: &str) -> rusqlite::
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
-    let doubted_from = match last {
+    let is_over = match last {
         Some((last_boot, last_home)) if last_boot == boot && last_home == home => return Ok(()),
         Some((last_boot, _)) if last_boot != boot => {
             connection.execute_batch(
                 "UPDATE lease SET worker = NULL, expires = 0;
                  DELETE FROM session; DELETE FROM member; DELETE FROM moved;",
             )?;
-            None
+            true
         }
-        _ => Some(time::now()),
+        _ => false,
     };
     connection.execute(
-        "INSERT OR REPLACE INTO life (one, id, boot, home, doubted_from) VALUES (1, ?, ?, ?, ?)",
-        params![id, boot, home, doubted_from],
+        "INSERT OR REPLACE INTO life (one, id, boot, home) VALUES (1, ?, ?, ?)",
+        params![id, boot, home],
     )?;
-    Ok(())
+    quarantine::begin(connection, is_over)
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {

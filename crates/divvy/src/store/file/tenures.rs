@@ -4,39 +4,26 @@
 use std::time::Duration;
 
 use divvy_core::store::{
-    Acquired, Claim, GroupDocument, Holder, LeaseKey, Member, Nonce, SessionStart, Tenure, Token,
+    Acquired, Claim, GroupDocument, Heartbeat, Holder, LeaseKey, Member, Nonce, SessionStart,
+    Tenure, Token,
 };
 use rusqlite::{Connection, OptionalExtension, Params, params};
 
-use super::log::{Writing, unreadable};
+use super::log::Writing;
 use super::time;
 use crate::store::bounds::{LIST_MAX, readable_group};
 
 /// Released leases that are told one by one; of more, only that there are.
 const RELEASES_TOLD_MAX: usize = 256;
 
-/// How long nobody may get a lease for, because leases of this length may have
-/// been granted that this database does not know.
-pub(super) fn doubt(
-    connection: &Connection,
-    now: i64,
-    ttl: Duration,
-) -> rusqlite::Result<Option<Duration>> {
-    let from: Option<i64> = connection
-        .prepare_cached("SELECT doubted_from FROM life")?
-        .query_row([], |row| row.get(0))?;
-    let until = from.map(|from| from.saturating_add(time::nanos(ttl)));
-    let left = until.map(|until| time::left(now, until));
-    Ok(left.filter(|left| !left.is_zero()))
-}
-
-/// Takes a lease that nobody holds.
+/// Takes a lease that nobody holds, if the quarantine is over.
 pub(super) fn acquire(
     connection: &Connection,
     (now, unix_ms): (i64, u64),
     worker: &str,
     claim: &Claim,
     ttl: Duration,
+    is_over: bool,
 ) -> rusqlite::Result<Acquired> {
     let LeaseKey { group, number } = &claim.key;
     let last: Option<(i64, i64)> = connection
@@ -47,6 +34,9 @@ pub(super) fn acquire(
         .optional()?;
     if last.is_some_and(|(expires, _)| now < expires) {
         return Ok(Acquired::Held);
+    }
+    if !is_over {
+        return Ok(Acquired::Quarantined);
     }
     let token = Token::after(last.and_then(|(_, token)| Token::new(token)), unix_ms);
     let expires = now.saturating_add(time::nanos(ttl));
@@ -132,15 +122,12 @@ pub(super) fn holder(
              WHERE name = ? AND number = ? AND expires > ?",
         )?
         .query_row(params![key.group.as_str(), key.number, now], |row| {
-            let nonce: Nonce = row
-                .get_ref(3)?
-                .as_str()?
-                .parse()
-                .map_err(|error| unreadable(3, error))?;
+            // What somebody else wrote there is no tenure.
+            let nonce: Option<Nonce> = row.get_ref(3)?.as_str()?.parse().ok();
             Ok(Holder {
                 worker: row.get(0)?,
                 left: time::left(now, row.get(1)?),
-                fence: Token::new(row.get(2)?).map(|token| (token, nonce)),
+                fence: Token::new(row.get(2)?).zip(nonce),
             })
         })
         .optional()
@@ -176,19 +163,18 @@ pub(super) fn beat(
     writing: &Writing<'_>,
     now: i64,
     (cluster, worker): (&str, &str),
-    session: Nonce,
+    heartbeat: &Heartbeat,
     info: &str,
-    (heartbeat_ttl, session_ttl): (Duration, Duration),
 ) -> rusqlite::Result<Tenure> {
     let renewed = tenure(
         writing,
         "UPDATE session SET expires = ?
          WHERE cluster = ? AND worker = ? AND nonce = ? AND expires > ?",
         params![
-            now.saturating_add(time::nanos(session_ttl)),
+            now.saturating_add(time::nanos(heartbeat.session_ttl)),
             cluster,
             worker,
-            session.to_string(),
+            heartbeat.session.to_string(),
             now
         ],
     )?;
@@ -208,7 +194,7 @@ pub(super) fn beat(
             cluster,
             worker,
             info,
-            now.saturating_add(time::nanos(heartbeat_ttl))
+            now.saturating_add(time::nanos(heartbeat.heartbeat_ttl))
         ])?;
     if known.as_deref() != Some(info) {
         writing.tell_members(cluster)?;

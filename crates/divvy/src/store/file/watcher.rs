@@ -4,7 +4,7 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use divvy_core::store::{LeaseNotice, StoreError};
@@ -38,9 +38,9 @@ pub(super) struct Watcher {
     pub(super) hints: broadcast::Sender<Hint>,
     pub(super) notices: NoticeBoard,
     pub(super) connection: ConnectionReport,
-    /// Whether another thread has missed the database, perhaps for so short a
-    /// time that nobody else noticed.
-    pub(super) missed: Arc<AtomicBool>,
+    /// Counts how often another thread has missed the database, perhaps for so
+    /// short a time that nobody else noticed.
+    pub(super) missed: Arc<AtomicU64>,
 }
 
 impl Watcher {
@@ -88,11 +88,13 @@ impl Watcher {
     }
 
     fn listen(&self) -> Result<Listening, StoreError> {
+        let missed = self.missed.load(Ordering::Acquire);
         let mut database = Database::open(Arc::clone(&self.place), self.busy_max, Missing::Refuse)?;
         let bell = hang_bell(&self.place)?;
         // After the bell is there, so that nothing falls between the two.
         let seen = database.read(log::last)?;
         Ok(Listening {
+            missed,
             database,
             bell,
             seen,
@@ -111,8 +113,8 @@ impl Watcher {
                     return Some(system_failure(&self.place, "hear of changes", error));
                 }
             }
-            let missed = self.missed.swap(false, Ordering::AcqRel);
-            if missed || !at.database.is_at_its_place() {
+            let has_missed = self.missed.load(Ordering::Acquire) != at.missed;
+            if has_missed || !at.database.is_at_its_place() {
                 return Some(StoreError::unavailable(format_args!(
                     "store '{}' was deleted, moved or replaced",
                     self.place
@@ -146,6 +148,8 @@ impl Watcher {
 
 /// A database and what tells of its changes.
 struct Listening {
+    /// How often the database had been missed before it was opened.
+    missed: u64,
     database: Database,
     bell: OwnedFd,
     /// The last change that was told.

@@ -1,21 +1,29 @@
 -- Takes leases that nobody holds, each with a token above its last.
--- KEYS: of each claim its lease and its fence.
--- ARGV: the worker, EX or PX, the time to live, for how many milliseconds the server must have
--- been up, then the nonce of each claim.
--- Returns for how many milliseconds the quarantine still lasts, then of each claim its token, or
--- 'held', 'quarantined', or 'unreadable' if its fence is not ours.
-local left = 0
-local needed = tonumber(ARGV[4])
-if needed > 0 then
-  -- The server counts whole seconds, so it has been up for longer than one less than it says.
-  local up = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
-  left = math.max(0, needed - tonumber(up) * 1000)
+-- KEYS: the quarantine, then of each claim its lease and its fence.
+-- ARGV: the worker, EX or PX, the time to live, the same in milliseconds, or 0 if no quarantine
+-- counts, then the nonce of each claim.
+-- Returns of each claim its token, or 'held', 'quarantined', or 'unreadable' if its fence is not
+-- ours.
+local is_open = true
+local ttl = tonumber(ARGV[4])
+if ttl > 0 then
+  -- As beat.lua writes it. Of another run of the server, it says nothing of this one.
+  local record = redis.pcall('GETRANGE', KEYS[1], 0, 127)
+  local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+  local id, longest
+  if type(record) == 'string' then
+    id, longest = string.match(record, '^(' .. run .. ' %x+) (%d+) open$')
+  end
+  is_open = id ~= nil
+  if is_open and tonumber(longest) < ttl then
+    redis.call('SET', KEYS[1], id .. ' ' .. ARGV[4] .. ' open')
+  end
 end
 local time = redis.call('TIME')
 local floor = (tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)) * 1024
-local results = { left }
-for i = 1, #KEYS / 2 do
-  local lease, fence = KEYS[2 * i - 1], KEYS[2 * i]
+local results = {}
+for i = 1, (#KEYS - 1) / 2 do
+  local lease, fence = KEYS[2 * i], KEYS[2 * i + 1]
   local result = 'held'
   if redis.call('EXISTS', lease) == 0 then
     local record = redis.pcall('GETRANGE', fence, 0, 63)
@@ -25,7 +33,7 @@ for i = 1, #KEYS / 2 do
     elseif record ~= '' then
       last = tonumber(string.match(record, '^(%d+) %x+$'))
     end
-    if left > 0 then
+    if not is_open then
       result = 'quarantined'
     elseif not last or last >= 9007199254740991 then
       result = 'unreadable'
@@ -36,6 +44,6 @@ for i = 1, #KEYS / 2 do
       redis.call('SET', lease, ARGV[1], 'NX', ARGV[2], ARGV[3])
     end
   end
-  results[i + 1] = result
+  results[i] = result
 end
 return results

@@ -13,7 +13,7 @@ if current ~= ARGV[1] then
 end
 local last = tonumber(redis.call('GET', KEYS[2]) or '0')
 if not last or last >= 9007199254740991 then
-  return redis.error_reply('UNREADABLE the last revision is not a number that can grow')
+  return redis.error_reply('UNREADABLE ' .. KEYS[2] .. ' is not a number that can grow')
 end
 local time = redis.call('TIME')
 -- Not below the clock, so that a store that forgot the last one goes on above it.

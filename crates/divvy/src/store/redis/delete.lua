@@ -9,7 +9,7 @@ if current ~= ARGV[1] then
 end
 local last = tonumber(redis.call('GET', KEYS[2]) or '0')
 if not last or last >= 9007199254740991 then
-  return redis.error_reply('UNREADABLE the last revision is not a number that can grow')
+  return redis.error_reply('UNREADABLE ' .. KEYS[2] .. ' is not a number that can grow')
 end
 local time = redis.call('TIME')
 local floor = (tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)) * 1024

@@ -65,6 +65,36 @@ pub(super) fn disqualifies(error: &ServerError) -> bool {
     DISQUALIFYING.contains(&code(error))
 }
 
+/// Keys that a refusal names at most.
+const KEYS_NAMED_MAX: usize = 6;
+
+/// The error of a request on these keys that the server refused: it did
+/// nothing.
+pub(super) fn refused_on(error: &ServerError, keys: &[String]) -> StoreError {
+    if code(error) != "WRONGTYPE" || keys.is_empty() {
+        return refused(error);
+    }
+    let named: Vec<_> = keys
+        .iter()
+        .take(KEYS_NAMED_MAX)
+        .map(|key| format!("'{key}'"))
+        .collect();
+    let which = if keys.len() == 1 {
+        "key"
+    } else {
+        "one of the keys"
+    };
+    let more = if keys.len() > KEYS_NAMED_MAX {
+        ", …"
+    } else {
+        ""
+    };
+    StoreError::unfit(format_args!(
+        "{which} {}{more} holds another type: somebody else wrote it, so remove it",
+        named.join(", ")
+    ))
+}
+
 /// The error of a request that the server refused: it did nothing.
 pub(super) fn refused(error: &ServerError) -> StoreError {
     let said = error.details().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ::redis::Value;
+use ::redis::{Pipeline, Value};
 use async_trait::async_trait;
 use divvy_core::store::{
     Change, Entry, Expected, Incarnation, Key, LeaseName, Outcome, Prefix, Revision, StoreError,
@@ -11,9 +11,9 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
-use super::failure::Nature;
+use super::failure::{self, Nature};
 use super::layout::KeyValueLayout;
-use super::link::Link;
+use super::link::{Call, Link};
 use super::script::{self, Inputs};
 use super::subscription::{Heard, Subscription};
 use super::{incarnation, reply};
@@ -32,6 +32,8 @@ const TOLD_BYTES_MAX: usize = 4096;
 /// A page of a listing ends at either.
 const PAGE_KEYS: usize = 1000;
 const PAGE_BYTES: usize = 4 << 20;
+/// Digits of a revision at most: those that Lua counts exactly.
+const REVISION_DIGITS_MAX: usize = 16;
 /// What the scripts run.
 const COMMANDS: [&str; 10] = [
     "DEL",
@@ -114,6 +116,35 @@ impl RedisKeyValue {
         &self.shared.layout
     }
 
+    /// The entry of a key. What somebody else has written over it is given a
+    /// revision, and what it means is for its reader to say: it harms nobody
+    /// but whose record it was.
+    async fn readable(
+        &self,
+        call: &Call,
+        key: Key,
+        stored: &Value,
+    ) -> Result<Option<Entry>, StoreError> {
+        if let Some(entry) = entry(&key, stored) {
+            return Ok(Some(entry));
+        }
+        tracing::warn!(
+            key = self.shared.layout.value(&key),
+            "somebody else has written over this key: it counts as a record that cannot be read"
+        );
+        let inputs = self
+            .written(&key)
+            .argument(key.as_str())
+            .argument(&self.shared.channel);
+        match script::ADOPT.run(call, inputs).await? {
+            Value::Nil => Ok(None),
+            adopted => match entry(&key, &adopted) {
+                Some(entry) => Ok(Some(entry)),
+                None => Err(reply::unexpected("a script")),
+            },
+        }
+    }
+
     /// The keys that every write touches.
     fn written(&self, key: &Key) -> Inputs {
         let layout = &self.shared.layout;
@@ -143,11 +174,16 @@ impl Store for RedisKeyValue {
 #[async_trait]
 impl KeyValue for RedisKeyValue {
     async fn get(&self, key: &Key) -> Result<Option<Entry>, StoreError> {
-        let mut get = ::redis::cmd("GET");
-        get.arg(self.shared.layout.value(key));
-        match self.shared.link.call(Nature::Read)?.ask(get).await? {
-            Value::Nil => Ok(None),
-            stored => entry(key.clone(), &stored).map(Some),
+        let mut get = Pipeline::with_capacity(1);
+        get.cmd("GET").arg(self.shared.layout.value(key));
+        let call = self.shared.link.call(Nature::Read)?;
+        match call.send(&get).await?.pop() {
+            Some(Value::Nil) => Ok(None),
+            Some(Value::ServerError(error)) if failure::code(&error) != "WRONGTYPE" => {
+                Err(failure::refused(&error))
+            }
+            Some(stored) => self.readable(&call, key.clone(), &stored).await,
+            None => Err(reply::unexpected("GET")),
         }
     }
 
@@ -210,10 +246,11 @@ impl KeyValue for RedisKeyValue {
             let last = page.next().as_ref().and_then(reply::text);
             while let (Some(name), Some(stored)) = (page.next(), page.next()) {
                 let name = reply::text(&name).unwrap_or_default();
-                entries.push(entry(
-                    Key::parse(&name).map_err(|_error| unreadable(&name))?,
-                    &stored,
-                )?);
+                let Ok(key) = Key::parse(&name) else {
+                    tracing::debug!(index = layout.index(), name, "passed over: no key of ours");
+                    continue;
+                };
+                entries.extend(self.readable(&call, key, &stored).await?);
             }
             check_listed(entries.len())?;
             match last {
@@ -247,27 +284,24 @@ impl Hints for RedisHints {
     }
 }
 
-/// A stored value is `<revision> <value>`.
-fn entry(key: Key, stored: &Value) -> Result<Entry, StoreError> {
-    let parts = reply::bytes(stored).and_then(|bytes| {
-        let space = bytes.iter().position(|byte| *byte == b' ')?;
-        let revision = std::str::from_utf8(&bytes[..space]).ok()?;
-        Some((Revision::new(revision.parse().ok()?)?, &bytes[space + 1..]))
-    });
-    match parts {
-        Some((revision, value)) => Ok(Entry {
-            key,
-            value: value.into(),
-            revision,
-        }),
-        None => Err(unreadable(key.as_str())),
+/// A stored value is `<revision> <value>`; nothing else is one of ours. The
+/// scripts know a revision by the same rule.
+fn entry(key: &Key, stored: &Value) -> Option<Entry> {
+    let bytes = reply::bytes(stored)?;
+    let space = bytes
+        .iter()
+        .take(REVISION_DIGITS_MAX + 1)
+        .position(|byte| *byte == b' ')?;
+    let (digits, value) = (&bytes[..space], &bytes[space + 1..]);
+    if !digits.iter().all(u8::is_ascii_digit) || digits.starts_with(b"0") {
+        return None;
     }
-}
-
-fn unreadable(key: &str) -> StoreError {
-    StoreError::unfit(format_args!(
-        "key '{key}' holds what this store did not write"
-    ))
+    let revision = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some(Entry {
+        key: key.clone(),
+        value: value.into(),
+        revision: Revision::new(revision)?,
+    })
 }
 
 fn outcome(reply: &Value) -> Result<Outcome<Revision>, StoreError> {

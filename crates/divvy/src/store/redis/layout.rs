@@ -15,6 +15,9 @@ pub(super) const GROUP_CHANNEL: &str = "cfg:updates";
 /// What tells this life of the data from another.
 pub(super) const CREATED: &str = "divvy:created";
 
+/// Whether leases are granted, since when the server may have forgotten some.
+pub(super) const QUARANTINE: &str = "divvy:quarantine";
+
 pub(super) fn lease(key: &LeaseKey) -> String {
     format!("lease:{key}")
 }

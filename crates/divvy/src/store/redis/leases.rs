@@ -1,13 +1,14 @@
 //! Leases in a Redis server.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ::redis::Value;
 use async_trait::async_trait;
 use divvy_core::store::{
-    Acquired, Claim, GroupDocument, Holder, Incarnation, LeaseKey, LeaseName, LeaseNotice, Member,
-    Nonce, SessionStart, StoreError, Tenure, Token, WorkerId, WorkerInfo, check_moves,
+    Acquired, Beaten, Claim, GroupDocument, Heartbeat, Holder, Incarnation, LeaseKey, LeaseName,
+    LeaseNotice, Member, Nonce, SessionStart, StoreError, Tenure, Token, WorkerId, check_moves,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -32,8 +33,6 @@ use crate::store::{Leases, Store};
 /// Leases of one script call: enough to be quick, few enough that no other
 /// client waits long.
 const CALL_LEASES: usize = 250;
-/// How far a server's uptime may be off, which it counts in whole seconds.
-const UPTIME_ERROR: Duration = Duration::from_secs(1);
 /// What the scripts run.
 const COMMANDS: [&str; 16] = [
     "DEL",
@@ -70,6 +69,7 @@ struct Shared {
     link: Link,
     cluster: LeaseName,
     restart_quarantine: bool,
+    is_set_spoilt: AtomicBool,
     notices: NoticeBoard,
     subscription: OnceLock<Subscription>,
 }
@@ -91,6 +91,7 @@ impl RedisLeases {
             link,
             cluster,
             restart_quarantine: settings.restart_quarantine,
+            is_set_spoilt: AtomicBool::new(false),
             notices: NoticeBoard::default(),
             subscription: OnceLock::new(),
         };
@@ -118,6 +119,7 @@ impl RedisLeases {
         Membership {
             link: self.link(),
             cluster: &self.shared.cluster,
+            is_set_spoilt: &self.shared.is_set_spoilt,
         }
     }
 
@@ -221,8 +223,8 @@ impl Leases for RedisLeases {
         check_batch(claims.len())?;
         check_ttl("lease ttl", ttl)?;
         let (unit, time) = layout::expiry(ttl);
-        let up = match self.shared.restart_quarantine {
-            true => layout::milliseconds(ttl + UPTIME_ERROR),
+        let covered = match self.shared.restart_quarantine {
+            true => layout::milliseconds(ttl),
             false => 0,
         };
         let id = self.id_of(worker).to_string();
@@ -231,8 +233,9 @@ impl Leases for RedisLeases {
         let inputs: Vec<_> = chunks
             .clone()
             .map(|some| {
-                let inputs = Inputs::new().argument(&id).argument(unit).argument(time);
-                with_claims(inputs.argument(up), some)
+                let inputs = Inputs::new().key(layout::QUARANTINE);
+                let inputs = inputs.argument(&id).argument(unit).argument(time);
+                with_claims(inputs.argument(covered), some)
             })
             .collect();
         let replies = script::ACQUIRE.run_all(&call, &inputs).await?;
@@ -301,19 +304,12 @@ impl Leases for RedisLeases {
             .await
     }
 
-    async fn beat(
-        &self,
-        worker: &LeaseName,
-        session: Nonce,
-        info: &WorkerInfo,
-        heartbeat_ttl: Duration,
-        session_ttl: Duration,
-    ) -> Result<Tenure, StoreError> {
-        let info = checked_beat(info, heartbeat_ttl, session_ttl)?;
-        let spans = (heartbeat_ttl, session_ttl);
+    async fn beat(&self, worker: &LeaseName, heartbeat: &Heartbeat) -> Result<Beaten, StoreError> {
+        let info = checked_beat(heartbeat)?;
+        let report = self.shared.restart_quarantine.then_some(&heartbeat.report);
         let membership = self.membership();
         membership
-            .beat(&self.id_of(worker), session, &info, spans)
+            .beat(&self.id_of(worker), heartbeat, &info, report)
             .await
     }
 
@@ -408,13 +404,12 @@ fn marks(keys: &[LeaseKey], arguments: impl Fn() -> Inputs) -> Vec<Inputs> {
 
 /// What the acquire script returned for these claims.
 fn acquired_of(reply: Value, claims: &[Claim]) -> Option<Vec<Acquired>> {
-    let mut results = reply::array(reply)?.into_iter();
-    let left = u64::try_from(reply::integer(&results.next()?)?).ok()?;
+    let results = reply::array(reply)?;
     let mut acquired = Vec::with_capacity(claims.len());
-    for (result, claim) in results.zip(claims) {
+    for (result, claim) in results.into_iter().zip(claims) {
         acquired.push(match reply::bytes(&result)? {
             b"held" => Acquired::Held,
-            b"quarantined" => Acquired::Quarantined(Duration::from_millis(left)),
+            b"quarantined" => Acquired::Quarantined,
             b"unreadable" => {
                 let key = layout::fence(&claim.key);
                 tracing::warn!(

@@ -5,7 +5,7 @@ if redis.pcall('GETRANGE', KEYS[1], 0, #ARGV[1]) ~= ARGV[1] then
   return 0
 end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
-redis.call('SREM', KEYS[4], ARGV[2])
-redis.call('SREM', KEYS[5], ARGV[2])
+redis.pcall('SREM', KEYS[4], ARGV[2])
+redis.pcall('SREM', KEYS[5], ARGV[2])
 redis.pcall('PUBLISH', ARGV[3], ARGV[2])
 return 1

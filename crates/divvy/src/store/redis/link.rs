@@ -347,9 +347,14 @@ impl Call {
     /// Sends one command; a refusal is an error.
     pub(super) async fn ask(&self, command: ::redis::Cmd) -> Result<Value, StoreError> {
         let mut pipeline = Pipeline::with_capacity(1);
+        // The word after the command is its key, if it has one.
+        let key = command.args_iter().nth(1).and_then(|word| match word {
+            ::redis::Arg::Simple(key) => Some(String::from_utf8_lossy(key).into_owned()),
+            _ => None,
+        });
         pipeline.add_command(command);
         match self.send(&pipeline).await?.pop() {
-            Some(Value::ServerError(error)) => Err(failure::refused(&error)),
+            Some(Value::ServerError(error)) => Err(failure::refused_on(&error, key.as_slice())),
             Some(value) => Ok(value),
             None => Err(super::reply::unexpected("a command")),
         }
@@ -370,8 +375,9 @@ async fn keep(shared: Arc<Shared>, mut carried: Carried) {
         shared.report.lost(reason);
         carried = regain(&shared).await;
         *locked(&shared.server) = carried.server.clone();
-        *locked(&shared.state) = State::Up(Live::of(&carried));
+        // Counted before anything is sent on it.
         shared.report.regained();
+        *locked(&shared.state) = State::Up(Live::of(&carried));
     }
 }
 

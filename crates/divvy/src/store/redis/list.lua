@@ -9,6 +9,7 @@ for i = 1, #names do
   -- A name without a value is what a write left that was refused.
   if value then
     page[#page + 1] = names[i]
+    -- What is no text is no value of ours, as the empty one is.
     page[#page + 1] = type(value) == 'string' and value or ''
     bytes = bytes + #page[#page]
   end

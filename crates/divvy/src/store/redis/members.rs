@@ -1,9 +1,13 @@
 //! Sessions and heartbeats of workers, and who is alive.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::redis::Value;
-use divvy_core::store::{LeaseName, Member, Nonce, SessionStart, StoreError, Tenure, WorkerId};
+use divvy_core::store::{
+    Beaten, Heartbeat, LeaseName, Member, Nonce, Quarantine, QuarantineId, QuarantineReport,
+    SessionStart, StoreError, StoreErrorKind, Tenure, WorkerId,
+};
 
 use super::failure::Nature;
 use super::leases::time_left;
@@ -18,6 +22,8 @@ const CALL_WORKERS: usize = 100;
 pub(super) struct Membership<'a> {
     pub(super) link: &'a Link,
     pub(super) cluster: &'a LeaseName,
+    /// The set of all workers was not readable when it was last read.
+    pub(super) is_set_spoilt: &'a AtomicBool,
 }
 
 impl Membership<'_> {
@@ -42,24 +48,30 @@ impl Membership<'_> {
     pub(super) async fn beat(
         &self,
         id: &WorkerId,
-        session: Nonce,
+        heartbeat: &Heartbeat,
         info: &str,
-        (heartbeat_ttl, session_ttl): (Duration, Duration),
-    ) -> Result<Tenure, StoreError> {
-        let (unit, time) = layout::expiry(heartbeat_ttl);
-        let inputs = self
+        report: Option<&QuarantineReport>,
+    ) -> Result<Beaten, StoreError> {
+        let (unit, time) = layout::expiry(heartbeat.heartbeat_ttl);
+        let mut inputs = self
             .keys(id)
-            .argument(session.to_string())
-            .argument(layout::milliseconds(session_ttl))
+            .key(layout::QUARANTINE)
+            .argument(heartbeat.session.to_string())
+            .argument(layout::milliseconds(heartbeat.session_ttl))
             .argument(id.to_string())
             .argument(layout::node_value(id))
             .argument(unit)
             .argument(time)
-            .argument(layout::milliseconds(heartbeat_ttl))
+            .argument(layout::milliseconds(heartbeat.heartbeat_ttl))
             .argument(info)
             .argument(self.channel());
+        if let Some(report) = report {
+            inputs = with_report(inputs, report);
+        }
         let call = self.link.call(Nature::Write)?;
-        tenure(&script::BEAT.run(&call, inputs).await?)
+        let reply = reply::array(script::BEAT.run(&call, inputs).await?);
+        let beaten = reply.and_then(|reply| beaten_of(&reply));
+        beaten.ok_or_else(|| reply::unexpected("a script"))
     }
 
     pub(super) async fn leave(&self, id: &WorkerId, session: Nonce) -> Result<Tenure, StoreError> {
@@ -77,7 +89,19 @@ impl Membership<'_> {
     pub(super) async fn members(&self) -> Result<Vec<Member>, StoreError> {
         let call = self.link.call(Nature::Read)?;
         let beginning = format!("{}:", self.cluster);
-        let listed = set::members(&call, layout::NODES_ALL, &beginning).await?;
+        let listed = match set::members(&call, layout::NODES_ALL, &beginning).await {
+            Err(error) if error.kind() == StoreErrorKind::Unfit => {
+                let of_cluster = layout::nodes(self.cluster);
+                if !self.is_set_spoilt.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(%error, "live workers are read from '{of_cluster}' instead");
+                }
+                set::members(&call, &of_cluster, &beginning).await?
+            }
+            listed => {
+                self.is_set_spoilt.store(false, Ordering::Relaxed);
+                listed?
+            }
+        };
         let name_of = |id: &str| {
             let name = LeaseName::new("worker", id.strip_prefix(&beginning)?).ok()?;
             Some(name.to_string())
@@ -124,6 +148,35 @@ impl Membership<'_> {
     fn channel(&self) -> String {
         layout::member_channel(self.link.endpoint().database(), self.cluster)
     }
+}
+
+/// Adds what a member reports of the quarantine, and a nonce for the next one.
+fn with_report(inputs: Inputs, report: &QuarantineReport) -> Inputs {
+    let (waited_in, waited) = match &report.waited {
+        // Whole milliseconds that have passed: never more than were waited.
+        Some((id, time)) => (id.as_str(), time.as_millis()),
+        None => ("", 0),
+    };
+    inputs
+        .argument(layout::milliseconds(report.longest_lease))
+        .argument(waited_in)
+        .argument(u64::try_from(waited).unwrap_or(u64::MAX))
+        .argument(format!("{:032x}", fastrand::u128(..)))
+}
+
+/// What the script of heartbeats returned. No quarantine is one that is over.
+fn beaten_of(reply: &[Value]) -> Option<Beaten> {
+    let tenure = tenure(reply.first()?).ok()?;
+    let quarantine = match reply {
+        [_] => Quarantine::default(),
+        [_, id, longest, is_over] => Quarantine {
+            id: QuarantineId::new(reply::text(id)?),
+            longest_lease: Duration::from_millis(reply::integer(longest)?.try_into().ok()?),
+            is_over: reply::integer(is_over)? == 1,
+        },
+        _ => return None,
+    };
+    Some(Beaten { tenure, quarantine })
 }
 
 fn tenure(reply: &Value) -> Result<Tenure, StoreError> {

@@ -1,7 +1,7 @@
 //! What is there for people: what operators wish, and the log of moves.
 
 use ::redis::Value;
-use divvy_core::store::{LeaseName, MOVE_LINES_MAX, StoreError};
+use divvy_core::store::{LeaseName, MOVE_LINES_MAX, StoreError, StoreErrorKind};
 use divvy_core::{CONTROL_BYTES_MAX, MOVES_BYTES_MAX};
 
 use super::failure::Nature;
@@ -20,7 +20,11 @@ impl Notes<'_> {
     /// is known for it.
     pub(super) async fn wishes(&self) -> Result<Option<String>, StoreError> {
         let text = self.range(layout::wishes(self.cluster), CONTROL_BYTES_MAX);
-        Ok(Some(text.await?).filter(|text| !text.is_empty()))
+        match text.await {
+            // Who reads it says that it is not readable, and goes on.
+            Err(error) if error.kind() == StoreErrorKind::Unfit => Ok(Some(error.to_string())),
+            text => Ok(Some(text?).filter(|text| !text.is_empty())),
+        }
     }
 
     pub(super) async fn set_wishes(

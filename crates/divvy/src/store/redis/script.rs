@@ -53,6 +53,7 @@ pub(super) static LOG_MOVES: Script = script!("log_moves.lua");
 pub(super) static MOVES: Script = script!("moves.lua");
 pub(super) static COMPARE_AND_SET: Script = script!("compare_and_set.lua");
 pub(super) static DELETE: Script = script!("delete.lua");
+pub(super) static ADOPT: Script = script!("adopt.lua");
 pub(super) static LIST: Script = script!("list.lua");
 pub(super) static FORBIDDEN: Script = script!("forbidden.lua");
 
@@ -112,10 +113,11 @@ impl Script {
             let replies = self.run_some(call, some).await;
             let replies = replies.map_err(|error| within(call, done, error))?;
             done |= replies.iter().any(|reply| !is_refusal(reply));
-            for reply in replies {
+            for (reply, inputs) in replies.into_iter().zip(some) {
                 match reply {
                     Value::ServerError(error) => {
-                        return Err(within(call, done, failure::refused(&error)));
+                        let refusal = failure::refused_on(&error, &inputs.keys);
+                        return Err(within(call, done, refusal));
                     }
                     value => values.push(value),
                 }

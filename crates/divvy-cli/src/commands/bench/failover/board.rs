@@ -30,7 +30,8 @@ pub(super) struct Board {
     /// From looking for an id to having it, and on to knowing who leads.
     pub(super) claims: Vec<Duration>,
     pub(super) elections: Vec<Duration>,
-    /// When the window closed that the first placement waited for.
+    /// When the wait ended that the first placement waited for: a window, or
+    /// the quarantine of a new store.
     window_closed: Option<Moment>,
     is_placed: bool,
 }
@@ -58,7 +59,12 @@ impl Board {
             }
             "leadership_changed" => member.leads = line["is_leader"] == true,
             "adopted" => member.is_ready |= line["lifecycle"] != "cold_start",
-            "committed" => self.is_placed |= line["granted"].as_u64() > Some(0),
+            "committed" => {
+                self.is_placed |= line["granted"].as_u64() > Some(0);
+                if !self.is_placed {
+                    self.window_closed = Some(at);
+                }
+            }
             "claimed" => {
                 self.claims
                     .extend(member.began.take().map(|began| at.since(began)));

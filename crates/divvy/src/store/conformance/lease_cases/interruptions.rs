@@ -1,6 +1,8 @@
 //! A store that is away for a while.
 
-use divvy_core::store::{Acquired, Claim, StoreError, StoreErrorKind, Tenure, WorkerInfo};
+use divvy_core::store::{
+    Acquired, Claim, Heartbeat, StoreError, StoreErrorKind, Tenure, WorkerInfo,
+};
 
 use super::super::super::LeaseNotice;
 use super::super::lease_client::{LONG, LeaseClient};
@@ -39,7 +41,8 @@ pub async fn operations_fail_in_time_and_work_again(
 
     interruption.interrupt().await;
     let attempt = |what: &'static str| Attempt { run: &run, what };
-    let beating = store.beat(worker, session, &info, LONG, LONG);
+    let heartbeat = Heartbeat::new(session, info, LONG, LONG);
+    let beating = store.beat(worker, &heartbeat);
     let writes = [
         attempt("acquire")
             .of(store.acquire(worker, &wish, LONG))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divvy_core::store::{SessionStart, Tenure, WorkerInfo};
+use divvy_core::store::{Heartbeat, SessionStart, Tenure, WorkerInfo};
 
 use super::super::super::{TTL_MAX, TTL_MIN};
 use super::super::lease_client::{LONG, LeaseClient};
@@ -42,9 +42,11 @@ pub async fn times_to_live_are_bounded(
         run.refused("one", &what("renew"), renewing).await?;
         let opening = store.open_session(&other.worker, session, ttl);
         run.refused("one", &what("open a session"), opening).await?;
-        let beating = store.beat(worker, session, &info, ttl, LONG);
+        let short = Heartbeat::new(session, info.clone(), ttl, LONG);
+        let beating = store.beat(worker, &short);
         run.refused("one", &what("beat"), beating).await?;
-        let beating = store.beat(worker, session, &info, LONG, ttl);
+        let short = Heartbeat::new(session, info.clone(), LONG, ttl);
+        let beating = store.beat(worker, &short);
         run.refused("one", &what("beat with a session"), beating)
             .await?;
         let marking = store.mark_moved(std::slice::from_ref(&free), ttl);
@@ -111,7 +113,8 @@ pub async fn invalid_descriptions_are_refused(
         serving(vec!["g".to_owned(); 1001]),
     ];
     for info in bad {
-        let beating = one.store.beat(&one.worker, session, &info, LONG, LONG);
+        let heartbeat = Heartbeat::new(session, info, LONG, LONG);
+        let beating = one.store.beat(&one.worker, &heartbeat);
         run.refused("one", "beat with a bad description", beating)
             .await?;
     }

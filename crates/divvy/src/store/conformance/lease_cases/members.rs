@@ -111,6 +111,7 @@ pub async fn what_a_worker_says_comes_back(
             healthy: number % 2 == 0,
             drained: number % 3 == 0,
             quarantined: number % 4 == 0,
+            lease_ttl_ms: (number == 2).then_some(u64::MAX),
             groups: served[number % served.len()].clone(),
             partitions: match number {
                 2 => hostile.iter().map(|name| ((*name).to_owned(), 9)).collect(),

@@ -1,0 +1,287 @@
+//! The process beside an agent: it kills the commands whose lease has ended,
+//! whatever their agent does, and all of them when the agent is gone.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use divvy::Moment;
+use divvy::manager::now;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::census::{Sought, find, kill_escaped};
+use super::sweeper::READY;
+use crate::failure::Failure;
+use crate::runtime;
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 * 1024;
+/// How often processes that have left their group are looked for after it was
+/// killed, at most, and how long in between: those of another user stay.
+const HUNTS_MAX: u32 = 40;
+const HUNT_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Is the process beside: listens until nobody speaks any more.
+pub(crate) fn sweep() -> Result<(), Failure> {
+    // A service manager asks all processes to end at once; this one is the last.
+    let runtime = runtime::here().map_err(Failure::Failed)?;
+    let _entered = runtime.enter();
+    for kind in [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+    ] {
+        // From now on it does nothing, whether somebody waits for it or not.
+        let _unheard = signal(kind).context("signals").map_err(Failure::Failed)?;
+    }
+    // Timers that do not count a suspend would let commands run on after it.
+    let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)
+        .context("cannot make a timer")
+        .map_err(Failure::Failed)?;
+    let mut out = io::stdout();
+    // Who does not hear it is gone, and so are its commands.
+    let _heard = out.write_all(READY.as_bytes()).and_then(|()| out.flush());
+    let mut commands = Commands::default();
+    let listened = listen(&mut commands, &timer);
+    // Also where listening failed: nobody would end them later.
+    hunt(&commands.kill_all());
+    listened.context("stdin").map_err(Failure::Failed)
+}
+
+/// Does as it is told until nobody is left who could tell.
+fn listen(commands: &mut Commands, timer: &OwnedFd) -> io::Result<()> {
+    let mut unread = Vec::new();
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        set(timer, commands.next_end())?;
+        wait(&[io::stdin().as_fd(), timer.as_fd()], None)?;
+        // Everything that was said first: it may be that a lease goes on.
+        while wait(&[io::stdin().as_fd()], Some(&Timespec::default()))? {
+            let read = match rustix::io::read(io::stdin(), &mut buffer) {
+                Err(Errno::INTR) => continue,
+                read => read?,
+            };
+            if read == 0 {
+                return Ok(());
+            }
+            unread.extend_from_slice(&buffer[..read]);
+            let whole = unread.iter().rposition(|byte| *byte == b'\n');
+            let rest = unread.split_off(whole.map_or(0, |at| at + 1));
+            let text = String::from_utf8_lossy(&unread);
+            text.lines().for_each(|line| commands.hear(line));
+            unread = rest;
+        }
+        let killed = commands.kill_ended(now());
+        if !killed.is_empty() {
+            // Others' leases end meanwhile.
+            std::thread::spawn(move || hunt(&killed));
+        }
+    }
+}
+
+/// Waits until something can be read, and says whether that is so.
+fn wait(of: &[std::os::fd::BorrowedFd<'_>], limit: Option<&Timespec>) -> io::Result<bool> {
+    let mut all: Vec<PollFd<'_>> = of.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    match poll(&mut all, limit) {
+        Err(Errno::INTR) => Ok(false),
+        ready => Ok(ready? > 0),
+    }
+}
+
+fn set(timer: &OwnedFd, at: Option<Moment>) -> io::Result<()> {
+    // No time at all is none that it would go off at.
+    let at = at.unwrap_or_default().to_origin();
+    let once = Itimerspec {
+        it_interval: Timespec::default(),
+        it_value: Timespec {
+            tv_sec: i64::try_from(at.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: at.subsec_nanos().into(),
+        },
+    };
+    timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once)?;
+    Ok(())
+}
+
+/// Kills what has left the process groups of these commands.
+fn hunt(killed: &[Sought]) {
+    for _ in 0..HUNTS_MAX {
+        let Ok(found) = find(killed) else { return };
+        let mut is_done = true;
+        for command in killed {
+            for process in found.get(&command.group).into_iter().flatten() {
+                is_done = false;
+                if process.has_left {
+                    let _gone = kill_escaped(process.pid, &command.mark);
+                }
+            }
+        }
+        if is_done {
+            return;
+        }
+        std::thread::park_timeout(HUNT_INTERVAL);
+    }
+}
+
+/// The commands of an agent.
+#[derive(Debug, Default)]
+struct Commands {
+    groups: HashMap<Pid, Command>,
+    /// When leases end; those that have ended have no time left.
+    leases: HashMap<u64, Moment>,
+    /// Commands whose lease has ended, and that are killed.
+    killed: HashSet<Pid>,
+}
+
+#[derive(Debug)]
+struct Command {
+    mark: Box<str>,
+    lease: Option<u64>,
+}
+
+impl Commands {
+    fn hear(&mut self, line: &str) {
+        let Some((sign, rest)) = line.split_at_checked(1) else {
+            return;
+        };
+        let mut words = rest.split(' ');
+        let first = words.next().unwrap_or_default();
+        match sign {
+            "+" => {
+                let mark = words.next().unwrap_or_default().into();
+                let lease = words.next().and_then(|word| word.parse().ok());
+                if let Some(group) = first.parse().ok().and_then(Pid::from_raw) {
+                    self.groups.insert(group, Command { mark, lease });
+                    self.killed.remove(&group);
+                }
+            }
+            "-" => {
+                if let Some(group) = first.parse().ok().and_then(Pid::from_raw) {
+                    self.groups.remove(&group);
+                    self.killed.remove(&group);
+                }
+            }
+            "=" => {
+                let nanos = first.parse().unwrap_or_default();
+                let until = Moment::from_origin(Duration::from_nanos(nanos));
+                let leases = words.filter_map(|word| word.parse().ok());
+                self.leases.extend(leases.map(|lease| (lease, until)));
+            }
+            "~" => {
+                first
+                    .parse()
+                    .ok()
+                    .map(|lease: u64| self.leases.remove(&lease));
+            }
+            _ => {}
+        }
+    }
+
+    /// Commands that run, and when their leases end.
+    fn running(&self) -> impl Iterator<Item = (Pid, &Command, Moment)> {
+        let running = self
+            .groups
+            .iter()
+            .filter(|(group, _)| !self.killed.contains(group));
+        running.filter_map(|(group, command)| {
+            let until = self.leases.get(&command.lease?)?;
+            Some((*group, command, *until))
+        })
+    }
+
+    fn next_end(&self) -> Option<Moment> {
+        self.running().map(|(_, _, until)| until).min()
+    }
+
+    /// Kills the commands whose lease has ended.
+    fn kill_ended(&mut self, now: Moment) -> Vec<Sought> {
+        let ended: Vec<Sought> = self
+            .running()
+            .filter(|(_, _, until)| *until <= now)
+            .map(|(group, command, _)| Sought {
+                group,
+                mark: command.mark.clone(),
+            })
+            .collect();
+        for command in &ended {
+            self.killed.insert(command.group);
+            kill(command.group);
+        }
+        ended
+    }
+
+    /// Kills all commands.
+    fn kill_all(&self) -> Vec<Sought> {
+        let all = self.groups.iter();
+        all.map(|(group, command)| {
+            kill(*group);
+            Sought {
+                group: *group,
+                mark: command.mark.clone(),
+            }
+        })
+        .collect()
+    }
+}
+
+/// The number is the command's: its agent has not waited for it before this was
+/// told that nothing of it is left.
+fn kill(group: Pid) {
+    // Who is gone already needs no signal; who may not be signalled is reported
+    // by the agent.
+    let _gone = kill_process_group(group, Signal::KILL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(nanos: u64) -> Moment {
+        Moment::from_origin(Duration::from_nanos(nanos))
+    }
+
+    #[test]
+    fn a_command_runs_until_its_lease_ends_and_leases_are_shared() {
+        let mut commands = Commands::default();
+        // Numbers that no process has.
+        for line in [
+            "=100 1 2",
+            "+2000000001 a 1",
+            "+2000000002 b 2",
+            "+2000000003 c 1",
+            "+2000000004 d",
+        ] {
+            commands.hear(line);
+        }
+        assert_eq!(commands.next_end(), Some(at(100)));
+        commands.hear("=200 1");
+        assert_eq!(commands.next_end(), Some(at(100)));
+        let marks = |mut killed: Vec<Sought>| {
+            killed.sort_by_key(|command| command.group.as_raw_nonzero());
+            killed
+                .into_iter()
+                .map(|command| command.mark.to_string())
+                .collect::<String>()
+        };
+        assert_eq!(marks(commands.kill_ended(at(99))), "");
+        assert_eq!(marks(commands.kill_ended(at(100))), "b");
+        assert_eq!(marks(commands.kill_ended(at(100))), "", "it is killed once");
+        assert_eq!(commands.next_end(), Some(at(200)));
+        commands.hear("-2000000003");
+        commands.hear("=0 1");
+        assert_eq!(
+            marks(commands.kill_ended(at(100))),
+            "a",
+            "it has no time left"
+        );
+        assert_eq!(commands.next_end(), None);
+        assert_eq!(marks(commands.kill_all()), "abd");
+    }
+}

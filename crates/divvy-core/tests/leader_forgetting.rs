@@ -1,0 +1,548 @@
+//! Leader mode over a store that loses single keys, whole records of a past,
+//! or everything: whoever may still work is waited for.
+
+#[expect(dead_code, reason = "each test file uses a part of it")]
+mod cluster;
+
+use std::time::Duration;
+
+use cluster::Cluster;
+use divvy_core::leader::{
+    Event, HookEnd, LeaderSettings, Life, RootHead, STOPPING_MAX, STRUCK_OUT, SessionId, Version,
+    Watched, WorkerRecord,
+};
+use divvy_core::store::{Change, Entry, Key};
+use divvy_core::{Health, Moment};
+
+fn fast() -> LeaderSettings {
+    LeaderSettings::fast()
+}
+
+/// Six seconds of lease, and short windows.
+fn slow() -> LeaderSettings {
+    LeaderSettings {
+        cold_start_window: Duration::from_secs(2),
+        planned_scale_window: Duration::from_millis(500),
+        rebalance_cooldown: Duration::from_millis(500),
+        ..LeaderSettings::default()
+    }
+}
+
+fn worker_key(id: &str) -> Key {
+    Key::new(["w", id]).unwrap()
+}
+
+fn root_key() -> Key {
+    Key::new(["root"]).unwrap()
+}
+
+fn id_of(cluster: &Cluster, node: usize) -> String {
+    cluster.nodes[node].member.worker_id().unwrap().to_owned()
+}
+
+fn record_of(cluster: &Cluster, id: &str) -> WorkerRecord {
+    let entry = cluster.table.get(&worker_key(id)).unwrap();
+    WorkerRecord::decode(&entry.value).unwrap()
+}
+
+fn root_of(cluster: &Cluster) -> RootHead {
+    let entry = cluster.table.get(&root_key()).unwrap();
+    RootHead::decode(&entry.value).unwrap()
+}
+
+/// Runs until just after a renewal of this node's lease.
+fn run_to_renewal(cluster: &mut Cluster, node: usize) {
+    let end = cluster.nodes[node].member.deadline();
+    while cluster.nodes[node].member.deadline() == end {
+        cluster.run(Duration::from_millis(1));
+    }
+}
+
+/// Runs until the condition holds, or fails after `limit`.
+fn run_until(cluster: &mut Cluster, limit: Duration, mut holds: impl FnMut(&Cluster) -> bool) {
+    let end = cluster.now + limit;
+    while !holds(cluster) {
+        assert!(cluster.now < end, "it does not come to pass in {limit:?}");
+        cluster.run(Duration::from_millis(5));
+    }
+}
+
+/// Those who watch workers' records, and those who do not.
+fn observers(cluster: &Cluster) -> (Vec<usize>, Vec<usize>) {
+    (0..cluster.nodes.len()).partition(|&node| {
+        let watched = &cluster.nodes[node].watched;
+        watched
+            .iter()
+            .any(|watched| matches!(watched, Watched::Below(_)))
+    })
+}
+
+/// The record of a worker that is there, holds nothing and says this alarm.
+fn alarmed(alarm: u64) -> WorkerRecord {
+    WorkerRecord {
+        instance: "stranger".into(),
+        session: SessionId(7),
+        beat: 2,
+        lease: fast().heartbeat_ttl,
+        life: Life::Live,
+        acked: Version::default(),
+        stopping: Vec::new(),
+        adopted: Version::default(),
+        token_max: None,
+        health: Health::Healthy,
+        weight: 0.0,
+        zone: None,
+        refresh: 0,
+        alarm,
+        unable: Vec::new(),
+        longest: fast().heartbeat_ttl,
+    }
+}
+
+// The cluster checks at every start that nobody else has authority over the
+// partition: tests that only run rely on that.
+
+#[test]
+fn a_lost_record_is_waited_for_by_a_leader_that_never_saw_it() {
+    let mut cluster = Cluster::settled(slow(), 6, 24);
+    let (known, others) = observers(&cluster);
+    let victim = others[0];
+    run_to_renewal(&mut cluster, victim);
+    let id = id_of(&cluster, victim);
+    cluster.nodes[victim].is_cut = true;
+    cluster.delete(&worker_key(&id), false);
+    for node in known {
+        cluster.kill(node);
+    }
+    cluster.run(Duration::from_secs(40));
+    assert!(cluster.is_owned());
+}
+
+#[test]
+fn a_record_that_is_lost_while_leaders_change_is_waited_for() {
+    for wait in (0..4000).step_by(100) {
+        let mut cluster = Cluster::settled(slow(), 6, 24);
+        let (known, others) = observers(&cluster);
+        let id = id_of(&cluster, others[0]);
+        for node in known {
+            cluster.kill(node);
+        }
+        cluster.run(Duration::from_millis(wait));
+        cluster.delete(&worker_key(&id), false);
+        cluster.run(Duration::from_secs(20));
+    }
+}
+
+#[test]
+fn a_lost_record_is_reported_as_a_sign_of_a_store_that_forgot() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let victim = (leader + 1) % 3;
+    let id = id_of(&cluster, victim);
+    cluster.nodes[victim].is_cut = true;
+    cluster.delete(&worker_key(&id), false);
+    // It knows the record from its watch, and lists what is there again.
+    cluster.kill(leader);
+    cluster.run(Duration::from_secs(5));
+    let is_told = |node: &cluster::Node| {
+        let mut told = node.problems.iter();
+        told.any(|text| text.contains(&id) && text.contains("was missing"))
+    };
+    assert!(cluster.nodes.iter().any(is_told));
+}
+
+/// A newcomer with shorter leases sees garbage in place of the record of a
+/// worker with long ones, this long after it began.
+fn beside_garbage(after: Duration) {
+    let mut cluster = Cluster::settled(LeaderSettings::calm(), 2, 8);
+    let leader = cluster.leader().unwrap();
+    let victim = 1 - leader;
+    run_to_renewal(&mut cluster, victim);
+    let id = id_of(&cluster, victim);
+    cluster.nodes[victim].is_cut = true;
+    let mut setup = cluster.setup("newcomer");
+    setup.settings = LeaderSettings::default();
+    cluster.join_with(setup);
+    cluster.run(after);
+    cluster.write(&worker_key(&id), b"garbage");
+    cluster.run(Duration::from_millis(100));
+    cluster.kill(leader);
+    run_until(&mut cluster, Duration::from_secs(120), |cluster| {
+        cluster.nodes[2].runs.len() == 8
+    });
+}
+
+#[test]
+fn an_unreadable_record_is_waited_for_as_long_as_the_longest_lease() {
+    for after in [0, 1, 2, 3, 50] {
+        beside_garbage(Duration::from_millis(after));
+    }
+}
+
+#[test]
+fn a_quarantine_that_the_store_lost_is_set_again() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let alarm = alarmed(root_of(&cluster).version().epoch);
+    cluster.write(&worker_key("worker-77"), &alarm.encode());
+    let mut before = cluster.table.clone();
+    while !root_of(&cluster).quarantine() {
+        before = cluster.table.clone();
+        cluster.run(Duration::from_micros(250));
+    }
+    // The root that sets the quarantine is lost before anybody but its writer
+    // has seen it.
+    cluster.table = before;
+    for node in (0..3).filter(|node| *node != leader) {
+        cluster.nodes[node].is_cut = true;
+    }
+    cluster.run(Duration::from_millis(2));
+    for node in &mut cluster.nodes {
+        node.is_cut = false;
+    }
+    cluster.run(Duration::from_secs(5));
+    cluster.kill((leader + 1) % 3);
+    cluster.run(Duration::from_secs(10));
+    assert!(cluster.is_owned());
+}
+
+#[test]
+fn versions_rise_although_the_leader_built_on_a_root_that_was_lost() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let old = cluster.table.clone();
+    cluster.join("host-3");
+    cluster.run(Duration::from_secs(3));
+    let lost = root_of(&cluster).version();
+    cluster.table = old;
+    let mut last = root_of(&cluster).version();
+    assert!(last < lost);
+    run_until(&mut cluster, Duration::from_secs(8), |cluster| {
+        let version = root_of(cluster).version();
+        assert!(version >= last, "{version} after {last}");
+        assert!(version == last || version > lost, "{version} after {lost}");
+        last = version;
+        version > lost && !root_of(cluster).quarantine()
+    });
+    cluster.settle();
+}
+
+#[test]
+fn what_a_lost_holder_was_asked_for_leaves_a_quarantine_only_when_it_is_gone() {
+    let mut cluster = Cluster::settled(slow(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let victim = (leader + 1) % 3;
+    let id = id_of(&cluster, victim);
+    let alarm = alarmed(root_of(&cluster).version().epoch);
+    cluster.write(&worker_key("worker-77"), &alarm.encode());
+    run_until(&mut cluster, Duration::from_secs(2), |cluster| {
+        root_of(cluster).quarantine()
+    });
+    // It renews until shortly before the quarantine ends, and then its record
+    // is gone, and it with it, as far as anybody can see.
+    cluster.run(Duration::from_secs(5));
+    run_to_renewal(&mut cluster, victim);
+    cluster.nodes[victim].is_cut = true;
+    cluster.delete(&worker_key(&id), true);
+    cluster.run(Duration::from_secs(30));
+    let runs: usize = cluster
+        .nodes
+        .iter()
+        .filter(|node| !node.is_cut)
+        .map(|node| node.runs.len())
+        .sum();
+    assert_eq!(runs, 12);
+}
+
+#[test]
+fn a_late_finder_of_a_rollback_that_was_answered_stops_nobody() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let known = root_of(&cluster).version().epoch;
+    cluster.write(&worker_key("worker-77"), &alarmed(known).encode());
+    run_until(&mut cluster, Duration::from_secs(2), |cluster| {
+        root_of(cluster).quarantine()
+    });
+    run_until(&mut cluster, Duration::from_secs(10), Cluster::is_owned);
+    cluster.run(Duration::from_secs(3));
+    let (version, starts) = (root_of(&cluster).version(), cluster.history.len());
+    let mut late = alarmed(known);
+    for beat in 3..20 {
+        late.session = SessionId(8);
+        late.beat = beat;
+        cluster.write(&worker_key("worker-78"), &late.encode());
+        cluster.run(fast().heartbeat_interval);
+    }
+    assert_eq!(cluster.history.len(), starts);
+    assert_eq!(root_of(&cluster).version().epoch, version.epoch);
+    // One that knew of a later root has found something else.
+    late.alarm = root_of(&cluster).version().epoch;
+    cluster.write(&worker_key("worker-78"), &late.encode());
+    run_until(&mut cluster, Duration::from_secs(2), |cluster| {
+        root_of(cluster).quarantine()
+    });
+}
+
+#[test]
+fn an_alarm_lasts_until_a_quarantine_answers_it() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let finder = (leader + 1) % 3;
+    // It finds out while it does not reach the store, so nobody knows yet.
+    cluster.nodes[finder].is_cut = true;
+    let root = cluster.table.get(&root_key()).unwrap();
+    let mut value = root.value.to_vec();
+    value.reverse();
+    let wrong = Entry {
+        value: value.into(),
+        ..root
+    };
+    cluster.tell(finder, Event::Seen(Change::Put(wrong)));
+    // Meanwhile another leads, with a later epoch.
+    cluster.kill(leader);
+    cluster.run(Duration::from_secs(3));
+    let before = root_of(&cluster);
+    assert!(!before.quarantine());
+    cluster.nodes[finder].is_cut = false;
+    cluster.tell(finder, Event::Connected(cluster.incarnation.clone()));
+    run_until(&mut cluster, Duration::from_secs(3), |cluster| {
+        let root = root_of(cluster);
+        root.quarantine() && root.version().epoch > before.version().epoch
+    });
+}
+
+#[test]
+fn a_second_quarantine_is_waited_for_from_its_own_beginning() {
+    let mut cluster = Cluster::settled(slow(), 4, 8);
+    let leader = cluster.leader().unwrap();
+    let (_, others) = observers(&cluster);
+    let late = others[0];
+    let longest = LeaderSettings::observed(slow().heartbeat_ttl);
+    cluster.write(
+        &worker_key("worker-77"),
+        &alarmed(root_of(&cluster).version().epoch).encode(),
+    );
+    let flagged = |cluster: &Cluster| root_of(cluster).quarantine();
+    run_until(&mut cluster, Duration::from_secs(2), flagged);
+    cluster.run(Duration::from_millis(100));
+    // It sees the first quarantine, and nothing of its end.
+    cluster.nodes[late].is_cut = true;
+    run_until(&mut cluster, Duration::from_secs(60), |cluster| {
+        !flagged(cluster)
+    });
+    cluster.run(Duration::from_secs(2));
+    cluster.write(
+        &worker_key("worker-77"),
+        &alarmed(root_of(&cluster).version().epoch).encode(),
+    );
+    run_until(&mut cluster, Duration::from_secs(2), flagged);
+    let begun = cluster.now;
+    cluster.nodes[late].is_cut = false;
+    for node in (0..4).filter(|node| *node != late) {
+        if node == leader || cluster.nodes[node].member.is_leader() {
+            cluster.kill(node);
+        }
+    }
+    run_until(&mut cluster, Duration::from_secs(120), |cluster| {
+        !flagged(cluster)
+    });
+    assert!(cluster.now - begun >= longest, "{:?}", cluster.now - begun);
+}
+
+#[test]
+fn a_worker_that_renews_and_cannot_read_the_root_does_not_hold_up_a_quarantine() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let mut mute = alarmed(0);
+    mute.beat = 2;
+    cluster.write(&worker_key("worker-76"), &mute.encode());
+    cluster.write(
+        &worker_key("worker-77"),
+        &alarmed(root_of(&cluster).version().epoch).encode(),
+    );
+    let mut struck_out = false;
+    for beat in 3..200 {
+        let entry = cluster.table.get(&worker_key("worker-76")).unwrap();
+        struck_out |= *entry.value == *STRUCK_OUT;
+        if !struck_out {
+            mute.beat = beat;
+            cluster.write(&worker_key("worker-76"), &mute.encode());
+        }
+        cluster.run(fast().heartbeat_interval);
+    }
+    assert!(struck_out && cluster.is_owned());
+    let told = cluster.nodes[leader].problems.join("; ");
+    assert!(told.contains("worker-76"), "{told}");
+}
+
+#[test]
+fn a_root_that_is_deleted_on_a_store_that_never_forgets_is_followed_by_a_quarantine() {
+    let settings = LeaderSettings {
+        store_forgets: false,
+        ..slow()
+    };
+    let mut cluster = Cluster::settled(settings, 3, 12);
+    let leader = cluster.leader().unwrap();
+    let victim = (leader + 1) % 3;
+    run_to_renewal(&mut cluster, victim);
+    cluster.nodes[victim].is_cut = true;
+    cluster.delete(&root_key(), false);
+    cluster.kill(leader);
+    // A member that remembers nothing leads from now on.
+    cluster.kill((leader + 2) % 3);
+    cluster.join("newcomer");
+    cluster.run(Duration::from_secs(60));
+    assert_eq!(cluster.nodes[3].runs.len(), 12);
+}
+
+#[test]
+fn a_foreign_record_at_the_own_revision_ends_the_session() {
+    let mut cluster = Cluster::settled(fast(), 2, 4);
+    let victim = 1 - cluster.leader().unwrap();
+    let id = id_of(&cluster, victim);
+    let session = cluster.nodes[victim].member.session();
+    let entry = cluster.table.get(&worker_key(&id)).unwrap();
+    // The store went back, and another session wrote at that very revision.
+    let mut record = record_of(&cluster, &id);
+    record.session = SessionId(9);
+    cluster.replaced = Some(Entry {
+        value: record.encode().into(),
+        ..entry
+    });
+    cluster.run(fast().heartbeat_interval * 2);
+    assert_ne!(cluster.nodes[victim].member.session(), session);
+    let told = cluster.nodes[victim].problems.join("; ");
+    assert!(told.contains("came twice"), "{told}");
+}
+
+#[test]
+fn a_session_that_an_adopted_root_does_not_name_stops_its_work() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let victim = (leader + 1) % 3;
+    let held = cluster.nodes[victim].runs.len();
+    assert!(held > 0);
+    // The first root after a lost one names no session at all.
+    cluster.delete(&root_key(), true);
+    run_until(&mut cluster, Duration::from_secs(3), |cluster| {
+        cluster.table.get(&root_key()).is_some()
+    });
+    cluster.run(fast().heartbeat_interval);
+    assert!(root_of(&cluster).quarantine());
+    let now = Moment::from_origin(cluster.now);
+    let member = &cluster.nodes[victim].member;
+    let mut partitions = cluster.partitions.iter();
+    assert!(!partitions.any(|partition| member.holds_authority(partition.as_str(), now)));
+    assert_eq!(cluster.nodes[victim].runs.len(), 0);
+}
+
+#[test]
+fn an_id_is_not_claimed_again_while_stop_hooks_of_its_session_run() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let victim = (leader + 1) % 3;
+    cluster.nodes[victim].hook_time = None;
+    let id = id_of(&cluster, victim);
+    let session = record_of(&cluster, &id).session;
+    cluster.tell(victim, Event::Suspended);
+    // Shorter than a lease, so that nobody else could have claimed it.
+    cluster.run(fast().heartbeat_ttl / 2);
+    assert_eq!(record_of(&cluster, &id).session, session);
+    assert!(cluster.nodes[victim].member.session().is_none());
+}
+
+#[test]
+fn a_start_that_outlives_its_session_is_not_the_start_of_the_next_grant() {
+    let mut cluster = Cluster::settled(fast(), 2, 4);
+    let victim = 1 - cluster.leader().unwrap();
+    cluster.join("host-2");
+    cluster.run(Duration::from_secs(3));
+    // A start hook of its session runs when that ends.
+    for node in 0..3 {
+        if node != victim {
+            cluster.kill(node);
+        }
+    }
+    let before = cluster.nodes[victim].runs.clone();
+    let all: Vec<String> = cluster.partitions.iter().map(ToString::to_string).collect();
+    cluster.nodes[victim].stuck = all.iter().cloned().collect();
+    cluster.nodes[victim].yields = false;
+    run_until(&mut cluster, Duration::from_secs(10), |cluster| {
+        cluster.nodes[victim].runs.len() > before.len()
+    });
+    cluster.tell(victim, Event::Suspended);
+    cluster.nodes[victim].stuck.clear();
+    let unended = std::mem::take(&mut cluster.nodes[victim].unended);
+    assert!(!unended.is_empty());
+    cluster.run(Duration::from_millis(50));
+    let stale: Vec<i64> = cluster.history.iter().map(|(_, token, _)| *token).collect();
+    for hook in unended {
+        cluster.tell(victim, Event::HookEnded(hook, HookEnd::Done));
+    }
+    run_until(&mut cluster, Duration::from_secs(20), Cluster::is_owned);
+    let highest = *stale.iter().max().unwrap();
+    for token in cluster.nodes[victim].runs.values() {
+        assert!(
+            *token > highest,
+            "started with the token of the ended session"
+        );
+    }
+}
+
+#[test]
+fn more_stops_than_a_record_can_name_are_not_acknowledged_before_they_end() {
+    let count = STOPPING_MAX as u32 + 1;
+    let mut cluster = Cluster::new(fast(), count);
+    let first = cluster.join("host-0");
+    cluster.settle();
+    assert_eq!(cluster.nodes[first].runs.len(), count as usize);
+    cluster.nodes[first].hook_time = None;
+    cluster.join("host-1");
+    // All of them are asked back, because it is not healthy.
+    let unhealthy = divvy_core::leader::SelfDescription {
+        health: Health::Unhealthy,
+        weight: 1.0,
+        zone: None,
+    };
+    cluster.tell(first, Event::Described(unhealthy));
+    cluster.run(Duration::from_secs(3));
+    assert_eq!(cluster.nodes[1].runs.len(), 0);
+    cluster.nodes[first].hook_time = Some(Duration::from_millis(1));
+    for hook in std::mem::take(&mut cluster.nodes[first].unended) {
+        cluster.tell(first, Event::HookEnded(hook, HookEnd::Done));
+    }
+    run_until(&mut cluster, Duration::from_secs(10), |cluster| {
+        cluster.nodes[1].runs.len() == count as usize
+    });
+}
+
+/// How long nothing is owned after the store came back in another life, with or
+/// without its data, and with or without whoever led.
+fn paused_for(keeps_data: bool, leader_lives: bool) -> Duration {
+    let mut cluster = Cluster::settled(LeaderSettings::default(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    if !leader_lives {
+        cluster.kill(leader);
+    }
+    let begun = cluster.now;
+    if keeps_data {
+        cluster.restart_store("second");
+    } else {
+        cluster.forget("second");
+    }
+    run_until(&mut cluster, Duration::from_secs(60), Cluster::is_owned);
+    cluster.now - begun
+}
+
+#[test]
+fn a_restarted_store_pauses_work_for_a_lease_and_two_seconds_while_the_leader_lives() {
+    let settings = LeaderSettings::default();
+    let most = LeaderSettings::observed(settings.heartbeat_ttl) + Duration::from_secs(2);
+    for keeps_data in [true, false] {
+        let paused = paused_for(keeps_data, true);
+        assert!(paused <= most, "data kept: {keeps_data}, {paused:?}");
+    }
+    let lead = LeaderSettings::observed(settings.leader_lease);
+    for keeps_data in [true, false] {
+        let paused = paused_for(keeps_data, false);
+        assert!(paused <= most + lead, "data kept: {keeps_data}, {paused:?}");
+    }
+}
