@@ -191,8 +191,6 @@ pub enum Fact<'a> {
         orphaned: bool,
         /// Which life of that process sent it.
         life: u32,
-        /// Sent before its writer knew the life of the store.
-        blind: bool,
         /// The stable id.
         id: &'a str,
         /// The record.
@@ -206,8 +204,6 @@ pub enum Fact<'a> {
     LeaderWritten {
         /// By whom.
         by: usize,
-        /// Sent before its writer knew the life of the store.
-        blind: bool,
         /// The record.
         record: &'a LeaderRecord,
         /// At which revision.

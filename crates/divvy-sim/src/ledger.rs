@@ -54,8 +54,6 @@ pub(crate) struct Write {
     pub(crate) orphaned: bool,
     /// Which process of that place it was.
     pub(crate) life: u32,
-    /// It was sent before its sender knew the life of the store.
-    pub(crate) blind: bool,
     /// When it was sent, on the clock of its sender.
     pub(crate) sent: Moment,
     pub(crate) revision: Revision,
@@ -70,7 +68,6 @@ impl Record {
                 by,
                 orphaned: write.orphaned,
                 life: write.life,
-                blind: write.blind,
                 id,
                 record,
                 revision,
@@ -78,7 +75,6 @@ impl Record {
             }),
             Self::Leader(record) => Some(Fact::LeaderWritten {
                 by,
-                blind: write.blind,
                 record,
                 revision,
             }),

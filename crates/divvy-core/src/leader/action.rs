@@ -99,6 +99,16 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// Whether it changes something.
+    pub const fn is_write(&self) -> bool {
+        match self {
+            Self::Get(_) | Self::List(_) => false,
+            Self::CompareAndSet { .. } | Self::Delete { .. } => true,
+        }
+    }
+}
+
 /// Keys to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watched {

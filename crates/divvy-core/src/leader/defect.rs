@@ -59,7 +59,7 @@ pub enum Defect {
     StopNotCalled,
     /// Tokens come from the wall clock.
     TokenFromClock,
-    /// Answers count whatever life of the store they come from.
+    /// Answers count, and writes are sent, whatever the life of the store.
     TrustEveryLife,
     /// What is no record is taken for the end of whoever wrote there before.
     TrustScribbles,

@@ -48,7 +48,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::action::Action;
+use super::action::{Action, Operation};
 use super::codec::INSTANCE_BYTES_MAX;
 use super::defect::Defect;
 use super::event::{Clock, Event, Reply, SelfDescription};
@@ -271,6 +271,15 @@ impl Member {
             _ => {}
         }
         self.handle(clock, event);
+    }
+
+    /// Whether an operation may be sent on the connection of this number.
+    /// Nothing is written where the life of the store is not known: a write
+    /// names the revision that it replaces, and another life may have given
+    /// that revision to another write, such as the record of a live session.
+    pub fn may_send(&self, connection: u64, operation: &Operation) -> bool {
+        let trusts_all = self.defect == Some(Defect::TrustEveryLife);
+        !operation.is_write() || self.connection == Some(connection) || trusts_all
     }
 
     /// The connection on which the life of the store is known.

@@ -75,7 +75,6 @@ impl Replay {
                     by,
                     orphaned: false,
                     life: 0,
-                    blind: false,
                     id,
                     record,
                     revision,
@@ -86,7 +85,6 @@ impl Replay {
             Record::Leader(record) => {
                 let fact = Fact::LeaderWritten {
                     by,
-                    blind: false,
                     record,
                     revision,
                 };

@@ -10,8 +10,7 @@
 //! A store that has forgotten gives revisions out again, and whoever has not
 //! found out may mean the write that had them before: no compare-and-set is
 //! proof against that. What is written over such a revision does not count
-//! here for a while; what comes of it does, elsewhere. Nor does what is sent on
-//! a new connection before the life of the store is known there.
+//! here for a while; what comes of it does, elsewhere.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -150,19 +149,6 @@ impl Invariant for RightfulWrites {
             Fact::WorkerWritten {
                 by,
                 life,
-                record,
-                revision,
-                blind: true,
-                ..
-            } => {
-                self.highest = self.highest.max(Some(revision));
-                let begun = Begun { by, life };
-                self.begun.entry(record.session).or_insert(begun);
-                Ok(())
-            }
-            Fact::WorkerWritten {
-                by,
-                life,
                 id,
                 record,
                 revision,
@@ -177,10 +163,9 @@ impl Invariant for RightfulWrites {
                 by,
                 record,
                 revision,
-                blind,
             } => {
                 self.highest = self.highest.max(Some(revision));
-                let Some(known) = seen.ledger.leader.as_ref().filter(|_| !blind) else {
+                let Some(known) = &seen.ledger.leader else {
                     return Ok(());
                 };
                 let before = &known.value;

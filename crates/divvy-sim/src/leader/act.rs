@@ -30,7 +30,9 @@ impl World {
                 {
                     self.observed(Observed::RootSent(member));
                 }
-                self.send(member, id, operation, timeout)
+                let connection = self.processes[member].connection;
+                let may_send = machine.may_send(connection, &operation);
+                self.send(member, id, operation, timeout, may_send)
             }
             Action::Watch(watched) => {
                 self.processes[member].host.watched = watched;

@@ -53,10 +53,7 @@ impl Machine for Member {
     }
 
     fn is_write(operation: &Operation) -> bool {
-        matches!(
-            operation,
-            Operation::CompareAndSet { .. } | Operation::Delete { .. }
-        )
+        operation.is_write()
     }
 
     fn failed(kind: StoreErrorKind, _why: &str) -> Reply {

@@ -70,19 +70,10 @@ impl World {
             self.note(|| describe_root(root));
             self.count_moves(root);
         }
-        if let Record::Root(root) = &record
-            && root.root.incarnation != self.reach.incarnation()
-        {
-            // Written by who did not know the life of the store: nobody adopts
-            // it, and it grants nothing.
-            self.ledger.enter(record, revision, self.now);
-            return Ok(());
-        }
         let write = Write {
             by,
             orphaned: !self.is_current(request),
             life: request.generation,
-            blind: request.blind,
             sent: request.sent,
             revision,
         };

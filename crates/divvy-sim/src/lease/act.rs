@@ -25,7 +25,7 @@ impl LeaseWorld {
                 timeout,
             } => {
                 self.tell_sent(member, &operation)?;
-                self.send(member, id, operation, timeout)
+                self.send(member, id, operation, timeout, true)
             }
             Action::StartPartition {
                 id,

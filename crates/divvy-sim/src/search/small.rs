@@ -280,7 +280,6 @@ impl Small {
         let write = Write {
             by,
             orphaned: self.places[by].machine.is_none(),
-            blind: false,
             // Nobody comes back here.
             life: 0,
             sent: way.sent,

@@ -103,13 +103,12 @@ impl<C: Coordination> WorldOf<C> {
         self.connected(member)
     }
 
-    /// A member has reached the store. Operations go out on the connection at
-    /// once; in which life the store is, is asked for beside them.
+    /// A member has reached the store. Reads go out on the connection at once;
+    /// in which life the store is, is asked for beside them.
     pub(super) fn connected(&mut self, member: usize) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         process.connected = Some(self.reach.life);
         process.connection += 1;
-        process.knows_life = false;
         let (generation, connection) = (process.generation, process.connection);
         if !C::KNOWS_CONNECTIONS {
             return self.tell_life(member);
@@ -123,9 +122,7 @@ impl<C: Coordination> WorldOf<C> {
 
     fn tell_life(&mut self, member: usize) -> Result<(), Broken> {
         let incarnation = self.reach.incarnation();
-        let process = &mut self.processes[member];
-        process.knows_life = true;
-        let connection = process.connection;
+        let connection = self.processes[member].connection;
         self.hear(member, connection, Occasion::Connected(incarnation))
     }
 

@@ -26,8 +26,6 @@ pub(crate) struct Request<C: Coordination> {
     /// The life of the store that its connection leads to.
     pub(crate) life: u32,
     pub(crate) connection: u64,
-    /// Its sender does not know that life yet.
-    pub(crate) blind: bool,
     /// How often the store had forgotten when it was sent.
     pub(crate) forgotten: u32,
     pub(crate) expires: TrueTime,
@@ -36,13 +34,15 @@ pub(crate) struct Request<C: Coordination> {
 }
 
 impl<C: Coordination> WorldOf<C> {
-    /// Sends an operation of a member.
+    /// Sends an operation of a member, if its driver may on the connection that
+    /// it has.
     pub(crate) fn send(
         &mut self,
         member: usize,
         id: OperationId,
         operation: OperationOf<C>,
         timeout: Duration,
+        may_send: bool,
     ) -> Result<(), Broken> {
         let process = &mut self.processes[member];
         let sent = process.clock.at(self.now);
@@ -54,13 +54,12 @@ impl<C: Coordination> WorldOf<C> {
             expires,
         });
         let generation = process.generation;
-        let Some(life) = process.connected else {
+        let Some(life) = process.connected.filter(|_| may_send) else {
             let reply = C::Machine::failed(StoreErrorKind::Unavailable, "no connection");
             self.answer(member, generation, id, reply, Duration::from_millis(1));
             return self.tell_busy(member);
         };
         let (sends, connection) = (process.sends(), process.connection);
-        let blind = !process.knows_life;
         let request = Request {
             member,
             generation,
@@ -69,7 +68,6 @@ impl<C: Coordination> WorldOf<C> {
             sent,
             life,
             connection,
-            blind,
             forgotten: self.reach.forgotten,
             expires,
             unanswered: false,

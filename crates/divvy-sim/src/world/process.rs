@@ -91,8 +91,6 @@ pub(crate) struct Process<C: Coordination> {
     pub(crate) connected: Option<u32>,
     /// Counts its connections.
     pub(crate) connection: u64,
-    /// Whether it knows the life of the store on the last one.
-    pub(crate) knows_life: bool,
     /// Hooks that wait for their turn.
     pub(crate) waiting: VecDeque<Hook>,
     pub(crate) calls: BTreeMap<HookId, Call>,
@@ -129,7 +127,6 @@ impl<C: Coordination> Process<C> {
             silent_since: None,
             connected: None,
             connection: 0,
-            knows_life: false,
             waiting: VecDeque::new(),
             calls: BTreeMap::new(),
             hooks: HookWeather::default(),

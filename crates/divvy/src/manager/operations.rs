@@ -15,10 +15,7 @@ pub(super) async fn carry_out(
     operation: Operation,
     limit: Duration,
 ) -> (Reply, Option<StoreError>) {
-    let is_write = matches!(
-        operation,
-        Operation::CompareAndSet { .. } | Operation::Delete { .. }
-    );
+    let is_write = operation.is_write();
     match timeout(limit, ask(store, operation)).await {
         Ok(Ok(reply)) => (reply, None),
         Ok(Err(error)) => (Reply::Failed(error.kind()), Some(error)),

@@ -9,6 +9,7 @@ mod fence;
 mod fleet;
 mod hooks;
 mod life;
+mod lives;
 mod membership;
 mod outage;
 mod overwritten;

@@ -32,9 +32,16 @@ impl Driver {
             }
         }
         let (store, driver) = (Arc::clone(&self.parts.store), self.parts.driver.clone());
+        let connects = store.connects();
+        let may_send = self.parts.member.may_send(connects, &operation);
         self.tasks.spawn(async move {
-            let connects = store.connects();
-            let (reply, error) = carry_out(&*store, operation, limit).await;
+            let (reply, error) = if may_send {
+                carry_out(&*store, operation, limit).await
+            } else {
+                let why = "a write waits until the life of the store is known";
+                let error = StoreError::unavailable(why);
+                (Reply::Failed(error.kind()), Some(error))
+            };
             let connection = (store.connects() == connects).then_some(connects);
             let answered = Input::Answered(id, reply, error, connection);
             let _gone = driver.send(answered).await;
