@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use cluster::Cluster;
 use divvy_core::leader::{
-    Event, HookEnd, LeaderSettings, Life, RootHead, STOPPING_MAX, STRUCK_OUT, SessionId, Version,
-    Watched, WorkerRecord,
+    Event, HookEnd, LeaderRecord, LeaderSettings, Life, RootHead, STOPPING_MAX, STRUCK_OUT,
+    SessionId, Version, Watched, WorkerRecord,
 };
-use divvy_core::store::{Change, Entry, Key};
+use divvy_core::store::{Change, Entry, Key, Revision};
 use divvy_core::{Health, Moment};
 
 fn fast() -> LeaderSettings {
@@ -34,6 +34,10 @@ fn worker_key(id: &str) -> Key {
 
 fn root_key() -> Key {
     Key::new(["root"]).unwrap()
+}
+
+fn leader_key() -> Key {
+    Key::new(["leader"]).unwrap()
 }
 
 fn id_of(cluster: &Cluster, node: usize) -> String {
@@ -97,6 +101,31 @@ fn alarmed(alarm: u64) -> WorkerRecord {
         unable: Vec::new(),
         longest: fast().heartbeat_ttl,
     }
+}
+
+/// Three members, of whom an agent says that the first leads.
+fn elected(settings: LeaderSettings) -> Cluster {
+    let mut cluster = Cluster::new(settings, 12);
+    for host in ["a", "b", "c"] {
+        let mut setup = cluster.setup(host);
+        setup.external_election = true;
+        cluster.join_with(setup);
+    }
+    cluster.tell(0, Event::Elected(true));
+    cluster.settle();
+    cluster
+}
+
+/// Shows a node a write that nobody else has seen, so many revisions ahead: the
+/// store has lost it since.
+fn show_lost(cluster: &mut Cluster, node: usize, key: &Key, ahead: u64, value: Vec<u8>) {
+    let revision = cluster.table.get(key).unwrap().revision.get() + ahead;
+    let lost = Entry {
+        key: key.clone(),
+        value: value.into(),
+        revision: Revision::new(revision).unwrap(),
+    };
+    cluster.tell(node, Event::Seen(Change::Put(lost)));
 }
 
 // The cluster checks at every start that nobody else has authority over the
@@ -545,4 +574,93 @@ fn a_restarted_store_pauses_work_for_a_lease_and_two_seconds_while_the_leader_li
         let paused = paused_for(keeps_data, false);
         assert!(paused <= most + lead, "data kept: {keeps_data}, {paused:?}");
     }
+}
+
+/// The leader writes its record at a revision that one of those who follow it
+/// knows from a past that the store has lost, this long after it has shown
+/// that. Gives whether that was taken for a sign of a store that forgot.
+fn is_alarmed_by_a_lost_leader(after: Duration) -> bool {
+    let mut cluster = elected(fast());
+    let (follower, sessions) = (2, cluster.nodes.iter().map(|node| node.member.session()));
+    let sessions: Vec<_> = sessions.collect();
+    let starts = cluster.history.len();
+    let known = cluster.table.get(&leader_key()).unwrap();
+    let mut record = LeaderRecord::decode(&known.value).unwrap();
+    record.beat += 1_000;
+    let lost = known.revision.get() + 500;
+    show_lost(&mut cluster, follower, &leader_key(), 500, record.encode());
+    cluster.run(after);
+    // Other keys are written until that revision comes again.
+    let other = Key::new(["other"]).unwrap();
+    cluster.write(&other, b"");
+    while cluster.table.get(&other).unwrap().revision.get() + 1 < lost {
+        cluster.write(&other, b"");
+    }
+    let known = cluster.table.get(&leader_key()).unwrap();
+    let mut record = LeaderRecord::decode(&known.value).unwrap();
+    record.beat += 1;
+    cluster.write(&leader_key(), &record.encode());
+    let written = cluster.table.get(&leader_key()).unwrap().revision;
+    assert_eq!(written.get(), lost);
+    cluster.run(Duration::from_secs(5));
+    let is_alarmed = !cluster.nodes[follower].problems.is_empty();
+    let is_calm = cluster.history.len() == starts
+        && cluster
+            .nodes
+            .iter()
+            .zip(sessions)
+            .all(|(node, session)| node.member.session() == session);
+    assert_ne!(is_alarmed, is_calm);
+    is_alarmed
+}
+
+#[test]
+fn a_leader_record_that_was_lost_is_no_false_alarm_when_its_revision_comes_again() {
+    // Before it could find out, it cannot tell.
+    assert!(is_alarmed_by_a_lost_leader(Duration::ZERO));
+    let polls = fast().root_poll_interval * 3;
+    assert!(!is_alarmed_by_a_lost_leader(polls));
+}
+
+/// A member that begins to lead has seen another's record fenced, by a write
+/// that the store lost: before it led, or after it had listed all records and
+/// before it could read the root.
+fn lead_with_a_lost_fence(before: bool) {
+    let mut cluster = elected(slow());
+    let (next, victim) = (1, 2);
+    let key = worker_key(&id_of(&cluster, victim));
+    let mut fenced = record_of(&cluster, &id_of(&cluster, victim));
+    fenced.life = Life::Fenced;
+    let starts = cluster.history.len();
+    if before {
+        show_lost(&mut cluster, next, &key, 1_000, fenced.encode());
+    }
+    let root = cluster.table.get(&root_key()).unwrap();
+    cluster.replaced = Some(Entry {
+        value: (*b"garbage").into(),
+        revision: Revision::new(root.revision.get() + 1).unwrap(),
+        ..root
+    });
+    cluster.tell(0, Event::Elected(false));
+    cluster.tell(next, Event::Elected(true));
+    cluster.run(Duration::from_millis(20));
+    assert_eq!(cluster.leader(), Some(next));
+    if !before {
+        show_lost(&mut cluster, next, &key, 1_000, fenced.encode());
+    }
+    cluster.replaced = None;
+    cluster.run(Duration::from_secs(20));
+    assert_eq!(cluster.leader(), Some(next));
+    assert_eq!(cluster.history.len(), starts, "something moved");
+    assert!(cluster.is_owned());
+}
+
+#[test]
+fn a_new_leader_judges_the_root_by_no_record_that_it_knew_before() {
+    lead_with_a_lost_fence(true);
+}
+
+#[test]
+fn a_new_leader_judges_the_root_only_by_records_listed_after_it_was_read() {
+    lead_with_a_lost_fence(false);
 }
