@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::Cluster;
-use divvy_core::leader::{Event, LeaderSettings, Lifecycle, SelfDescription, Shutdown, State};
+use divvy_core::leader::{
+    Event, LeaderSettings, Life, Lifecycle, SelfDescription, Shutdown, State, WorkerRecord,
+};
 use divvy_core::store::{Change, Key};
 use divvy_core::{
     Assignment, Balanced, Error, Health, MoveEntry, Partitions, Strategy, WeightedConsistentHash,
@@ -429,4 +431,56 @@ fn events_that_nobody_asked_for_change_nothing() {
     cluster.run(Duration::from_secs(3));
     assert!(cluster.is_owned());
     assert_eq!(cluster.history.len(), starts);
+}
+
+/// One of four leaves, or crashes, and its partitions are kept for it. Half of
+/// that time later whoever leads crashes too. Gives how long after its record
+/// said so others own what it had.
+fn kept_despite_another_leader(settings: LeaderSettings, leaves_for: Option<Duration>) -> Duration {
+    let kept_for = leaves_for.unwrap_or(settings.grace);
+    let mut cluster = Cluster::settled(settings, 4, 12);
+    let leader = cluster.leader().unwrap();
+    let gone = (leader + 1) % 4;
+    let had = cluster.nodes[gone].runs.clone();
+    let key = Key::new(["w", cluster.nodes[gone].member.worker_id().unwrap()]).unwrap();
+    match leaves_for {
+        Some(within) => cluster.stop(gone, Shutdown::Return { within }),
+        None => cluster.kill(gone),
+    }
+    until(&mut cluster, Duration::from_secs(30), |cluster| {
+        let record = cluster.table.get(&key).unwrap();
+        WorkerRecord::decode(&record.value).unwrap().life != Life::Live
+    });
+    cluster.run(kept_for / 2);
+    cluster.kill(leader);
+    let rest = until(&mut cluster, Duration::from_secs(120), |cluster| {
+        let owners = cluster.owners();
+        had.keys().all(|partition| owners.contains_key(partition))
+    });
+    kept_for / 2 + rest
+}
+
+#[test]
+fn a_standby_that_takes_over_does_not_count_the_time_to_come_back_again() {
+    let kept_for = Duration::from_secs(30);
+    let settings = LeaderSettings {
+        grace: kept_for,
+        // Two of four that are gone are no restart of everybody.
+        restart_detection_ratio: 1.0,
+        ..LeaderSettings::default()
+    };
+    let another = LeaderSettings::observed(settings.leader_lease) + Duration::from_secs(2);
+    for leaves_for in [Some(kept_for), None] {
+        let settings = LeaderSettings {
+            grace: if leaves_for.is_some() {
+                Duration::ZERO
+            } else {
+                kept_for
+            },
+            ..settings.clone()
+        };
+        let kept = kept_despite_another_leader(settings, leaves_for);
+        assert!(kept >= kept_for, "{leaves_for:?}: only {kept:?}");
+        assert!(kept <= kept_for + another, "{leaves_for:?}: {kept:?}");
+    }
 }
