@@ -1,9 +1,11 @@
 //! Workers and stores that do not reach each other, the same on every store.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use divvy::manager::{EventKind, Manager, ManagerError, Shutdown, StaticSource, View};
-use divvy_testbed::until;
+use divvy::manager::{
+    EventKind, LeaderSettings, Manager, ManagerError, Settings, Shutdown, StaticSource, View,
+};
+use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer, until};
 
 use crate::bed::{Bed, SOON};
 use crate::fleet::Fleet;
@@ -152,4 +154,46 @@ pub(crate) async fn a_start_on_a_server_that_hangs_ends_in_time(mut bed: Bed) {
     };
     assert!(matches!(told, ManagerError::Unreached(_)), "{told:?}");
     bed.server().unwrap().resume();
+}
+
+/// What a machine that does much else may add to what is documented; far less
+/// than another lease.
+const SLACK: Duration = Duration::from_secs(3);
+
+/// A server that restarts, with its data or without, pauses work for as long as
+/// it is away, a lease as others wait for it, and two seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restarted_redis_pauses_work_for_a_lease_and_two_seconds() {
+    let options = RedisOptions::new().append_only();
+    let server = RedisServer::start(RedisFlavour::Redis7, options).await;
+    let mut fleet = Fleet::unrecorded(Bed::Redis(server), 12);
+    fleet.settings = Settings::default();
+    fleet.settings.leader.startup_timeout = SOON;
+    fleet.settings.leader.expected_workers = Some(3);
+    fleet.join_many(3).await;
+    fleet.owned().await;
+    let lease = LeaderSettings::observed(fleet.settings.leader.heartbeat_ttl);
+    for keeps_data in [true, false] {
+        let server = fleet.bed.server().unwrap();
+        let begun = Instant::now();
+        server.kill();
+        if keeps_data {
+            server.start_again().await;
+        } else {
+            server.start_empty().await;
+        }
+        let away = begun.elapsed();
+        until(SOON, "all work is stopped", async || {
+            fleet.counts() == [0; 3]
+        })
+        .await;
+        fleet.owned().await;
+        let paused = begun.elapsed();
+        let most = away + lease + Duration::from_secs(2) + SLACK;
+        assert!(
+            paused <= most,
+            "data kept: {keeps_data}, {paused:?} after {away:?} away"
+        );
+    }
+    fleet.end().await;
 }
