@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use divvy_testbed::{is_alive, until};
-use rustix::process::Signal;
+use divvy_testbed::{is_alive, until, until_some};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::client::ask;
@@ -55,6 +55,65 @@ async fn what_a_command_leaves_behind_is_gone_before_it_is_started_again() {
     worker.signal(Signal::TERM);
     assert!(worker.ended().await.success(), "{}", worker.told());
     assert_eq!(started(at).1, 0);
+}
+
+/// The process of this id, which the test ends.
+struct Ended(Pid);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _gone = kill_process(self.0, Signal::KILL);
+    }
+}
+
+/// An agent that is root and lacks the right to signal processes of other users
+/// runs a command as another user. Where tests do not run as root, that is
+/// impossible: the command is one of the agent's user, and ends when asked to.
+#[tokio::test]
+async fn a_command_of_another_user_is_reported_and_waited_for() {
+    let superuser = rustix::process::geteuid().is_root();
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let (store, log) = (at.join("store.db"), at.join("log"));
+    let words = format!("agent --store file:{} --preset fast", store.display());
+    let mut divvy = command(&format!("{words} --workloads demo:1 --grace 1s"));
+    let mut limited = std::process::Command::new("setpriv");
+    limited.args(["--bounding-set=-kill", "--inh-caps=-kill", "--"]);
+    limited.arg(divvy.get_program()).args(divvy.get_args());
+    limited
+        .env_remove("DIVVY_STORE")
+        .env_remove("DIVVY_WEBHOOK");
+    let (starts, run_as) = if superuser {
+        (&mut limited, "setpriv --reuid=65534 --clear-groups -- ")
+    } else {
+        (&mut divvy, "")
+    };
+    let exec = format!(
+        "sh -c 'echo $$ > {}; exec {run_as}sleep 1000'",
+        log.display()
+    );
+    let mut agent = Member::reading(starts.args(["--exec", &exec]));
+    let pid = until_some(SOON, "it runs", async || {
+        let pid = std::fs::read_to_string(&log).ok()?.trim().parse().ok()?;
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        (name.trim() == "sleep").then_some(pid)
+    })
+    .await;
+    // Nobody else can.
+    let command = superuser.then(|| Ended(Pid::from_raw(pid).unwrap()));
+    agent.signal(Signal::TERM);
+    if superuser {
+        let why = "it cannot be signalled, because it runs as another user";
+        agent.tells(&format!("the command of demo:0: {why}")).await;
+        let left = format!("still there: {pid} (sleep); {why}");
+        agent.tells(&left).await;
+        assert!(is_alive(pid.unsigned_abs()) && agent.is_running());
+        assert!(!agent.told().contains("demo:0 has stopped"));
+        drop(command);
+    }
+    assert!(agent.ended().await.success(), "{}", agent.told());
+    assert!(superuser || !agent.told().contains("signalled"));
+    assert!(!is_alive(pid.unsigned_abs()));
 }
 
 #[tokio::test]

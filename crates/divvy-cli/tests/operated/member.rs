@@ -109,6 +109,10 @@ impl Member {
         kill_process(Pid::from_child(&self.child), signal).expect("it is our child");
     }
 
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// Waits until it has ended.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
         let child = &mut self.child;
