@@ -317,7 +317,8 @@ pub enum Fact<'a> {
         /// How many of that kind it may have.
         most: usize,
     },
-    /// A member began to give up a partition for another worker.
+    /// A member began to give up a partition for another worker, or because it
+    /// is beyond its limits.
     Shed {
         /// Which member.
         member: usize,
@@ -325,8 +326,9 @@ pub enum Fact<'a> {
         left: usize,
         /// Below how many it gives up none.
         least: usize,
-        /// Whether another worker should have the partition, as it knows.
-        is_anothers: bool,
+        /// Whether another worker should have the partition, as it knows, or nobody
+        /// should and this member has more than it may.
+        has_reason: bool,
     },
     /// A member has work under way.
     Busy {

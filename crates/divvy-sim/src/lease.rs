@@ -32,7 +32,7 @@ use crate::time::TrueTime;
 use crate::world::{Beginning, Happening, OPERATIONS_MAX, WorldOf};
 pub use fault::{LeaseFault, LeaseFaultKind};
 use groups::Groups;
-pub use profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan};
+pub use profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan, WorkerLimits};
 use store::Store;
 use wishes::Wishes;
 

@@ -108,3 +108,10 @@ fn a_lease_in_doubt_is_not_started_beyond_a_limit_when_its_group_comes_back() {
 fn a_heartbeat_of_an_earlier_session_does_not_keep_a_worker_from_its_name() {
     holds_in(Mode::Lease, 38863, &[0, 7, 8]);
 }
+
+#[test]
+fn a_limit_that_was_raised_and_lowered_again_is_kept() {
+    for seed in [3_000_432, 3_005_166, 3_005_635, 3_008_872] {
+        holds_in(Mode::Lease, seed, &[]);
+    }
+}

@@ -135,6 +135,65 @@ fn limits_that_change_count_from_then_on_and_timings_do_not() {
     cluster.until(ms(7_000), |cluster| cluster.running() == 5);
 }
 
+fn limited(max_partitions: u32) -> LeaseSettings {
+    LeaseSettings {
+        max_partitions,
+        move_cooldown: Duration::ZERO,
+        min_runtime: Duration::ZERO,
+        ..settings()
+    }
+}
+
+#[test]
+fn a_lowered_limit_is_kept_although_nobody_else_has_room() {
+    let mut cluster = Cluster::new();
+    cluster.start(Cluster::setup("a", &[("demo", 8)], limited(5)));
+    cluster.start(Cluster::setup("b", &[("demo", 8)], limited(3)));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 8);
+    cluster.hand(0, Event::Tuned(Box::new(limited(2))));
+    cluster.until(ms(20_000), |cluster| cluster.shares() == [2, 3]);
+    cluster.pass(Duration::from_secs(60));
+    assert_eq!(cluster.shares(), [2, 3]);
+    // Raised again, it takes back what nobody has.
+    cluster.hand(0, Event::Tuned(Box::new(limited(5))));
+    cluster.until(ms(20_000), |cluster| cluster.shares() == [5, 3]);
+}
+
+#[test]
+fn a_lowered_limit_of_a_group_is_kept_although_nobody_else_has_room() {
+    let mut cluster = Cluster::new();
+    let group = |most| {
+        let group = Group::new("demo", 8).unwrap();
+        vec![group.with_max_per_worker(most)]
+    };
+    let mut setup = Cluster::setup("a", &[], limited(0));
+    setup.groups = group(5);
+    cluster.start(setup);
+    cluster.until(ms(2_000), |cluster| cluster.running() == 5);
+    cluster.hand(0, Event::Regrouped(group(2)));
+    cluster.until(ms(20_000), |cluster| cluster.running() == 2);
+}
+
+#[test]
+fn a_lease_that_is_granted_after_the_limit_was_lowered_again_is_not_started() {
+    let mut cluster = Cluster::new();
+    cluster.start(Cluster::setup("a", &[("demo", 2)], limited(1)));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 1);
+    let held = |cluster: &Cluster| {
+        let time = cluster.time();
+        let holder = |number| cluster.table.holder(time, &key("demo", number));
+        (0..2).filter_map(holder).count()
+    };
+    cluster.places[0].grants_take = ms(300);
+    cluster.hand(0, Event::Tuned(Box::new(limited(2))));
+    cluster.pass(ms(200));
+    assert_eq!(held(&cluster), 1, "it is asked for, and not granted yet");
+    cluster.hand(0, Event::Tuned(Box::new(limited(1))));
+    cluster.until(ms(300), |cluster| held(cluster) == 2);
+    cluster.until(ms(300), |cluster| held(cluster) == 1);
+    assert_eq!(cluster.places[0].most, 1);
+}
+
 #[test]
 fn nobody_gives_up_so_much_that_it_falls_below_its_minimum() {
     let mut cluster = Cluster::new();

@@ -1,5 +1,5 @@
 //! P2 of leases: stable membership and weights, no starts and no stops. At any
-//! time, what is given up should be with another worker, and a member that could
+//! time, what is given up should be with another worker or is beyond a limit, and a member that could
 //! not reach the store for less than a lease and a renewal stops nothing.
 
 use super::{Bounds, Invariant};
@@ -34,10 +34,10 @@ impl Invariant for SteadyWork {
             }
             Fact::Shed {
                 member,
-                is_anothers: false,
+                has_reason: false,
                 ..
             } => Err(format!(
-                "m{member} gives up a partition that no other worker should have"
+                "m{member} gives up a partition within its limits that no other worker should have"
             )),
             Fact::Unrenewed {
                 member,

@@ -6,7 +6,7 @@ use divvy_core::lease::{Action, Member, StopReason, TenureId};
 use divvy_core::store::{LeaseKey, Token};
 
 use super::process::Running;
-use super::{LeaseMode, LeaseWorld};
+use super::{LeaseMode, LeaseWorld, WorkerLimits};
 use crate::fact::Fact;
 use crate::invariants::Broken;
 use crate::world::{Coordination, Hook, Observed, Over, Start};
@@ -127,25 +127,42 @@ impl LeaseWorld {
         self.ask(member, Hook::start(id, partition, start))
     }
 
+    /// How many partitions a member has, of how many that its settings let it
+    /// have, where they have limits: of all, and of the group of one.
+    fn limited(&self, member: usize, partition: usize) -> impl Iterator<Item = (usize, usize)> {
+        let process = &self.processes[member];
+        let limits = process.host.limits_read;
+        let group = self.own.groups.group_of(partition);
+        let same = |other: &usize| self.own.groups.group_of(*other) == group;
+        let loads = [
+            (process.owned().count(), limits.max_partitions),
+            (process.owned().filter(same).count(), limits.max_per_group),
+        ];
+        let limited = loads.into_iter().filter(|(_, most)| *most > 0);
+        limited.map(|(owned, most)| (owned, most as usize))
+    }
+
     /// Tells how much a member that started something has.
     fn tell_limits(&mut self, member: usize, partition: usize) -> Result<(), Broken> {
-        let plan = self.profile.plan_of(member);
-        let most = self.processes[member].host.limit_read as usize;
-        let most_of_group = plan.max_per_group as usize;
-        let group = self.own.groups.group_of(partition);
-        let owned = self.processes[member].owned().count();
-        let same = |other: &usize| self.own.groups.group_of(*other) == group;
-        let of_group = self.processes[member].owned().filter(same).count();
-        for (owned, most) in [(owned, most), (of_group, most_of_group)] {
-            if most > 0 {
-                self.tell(&Fact::Took {
-                    member,
-                    owned,
-                    most,
-                })?;
-            }
+        for (owned, most) in self.limited(member, partition).collect::<Vec<_>>() {
+            self.tell(&Fact::Took {
+                member,
+                owned,
+                most,
+            })?;
         }
         Ok(())
+    }
+
+    /// Whether a member has more than it may have, by its settings or by any
+    /// limit that the group of a partition has had.
+    fn is_beyond_limits(&self, member: usize, partition: usize) -> bool {
+        let group = self.own.groups.group_of(partition);
+        let same = |other: &usize| self.own.groups.group_of(*other) == group;
+        let of_group = self.processes[member].owned().filter(same).count();
+        let strictest = self.own.groups.strictest_of(group);
+        let mut limited = self.limited(member, partition);
+        strictest.is_some_and(|most| of_group > most) || limited.any(|(owned, most)| owned > most)
     }
 
     /// Tells whether a machine has a reason to stop a partition.
@@ -158,18 +175,21 @@ impl LeaseWorld {
     ) -> Result<(), Broken> {
         match reason {
             StopReason::Shed => {
-                let limit = self.processes[member].host.limit_read;
-                let least = self.profile.plan_of(member).least(limit) as usize;
+                let limits = self.processes[member].host.limits_read;
+                let least = self.profile.plan_of(member).least(limits) as usize;
                 let desired = machine.explain(key).and_then(|explained| explained.desired);
                 let own = self.processes[member].host.worker.name.as_str();
-                let is_anothers = desired.is_some_and(|desired| &*desired != own);
+                let has_reason = match desired {
+                    Some(desired) => &*desired != own,
+                    None => self.is_beyond_limits(member, self.partition_of(key)),
+                };
                 // One of those it has is the one that it gives up.
                 let left = self.processes[member].owned().count() - 1;
                 self.tell(&Fact::Shed {
                     member,
                     left,
                     least,
-                    is_anothers,
+                    has_reason,
                 })
             }
             // That of a partition which was still starting was decided before.
@@ -199,7 +219,8 @@ impl LeaseWorld {
     fn is_about_to_end(&self, member: usize, key: &LeaseKey) -> bool {
         let process = &self.processes[member];
         let until = LeaseMode::grant_until(process, self.partition_of(key));
-        let ahead = self.profile.settings_of(member, 0).drain_ahead();
+        let settings = self.profile.settings_of(member, WorkerLimits::default());
+        let ahead = settings.drain_ahead();
         let soon = process.clock.at(self.now) + ahead;
         until.is_some_and(|until| until <= soon)
     }

@@ -69,10 +69,10 @@ impl Coordination for LeaseMode {
     fn machine(world: &mut LeaseWorld, member: usize) -> Member {
         let process = &mut world.processes[member];
         process.host.booted = world.now;
-        process.host.limit_read = process.host.limit;
+        process.host.limits_read = process.host.limits;
         let now = process.clock.at(world.now);
         let setup = MemberSetup {
-            settings: world.profile.settings_of(member, process.host.limit),
+            settings: world.profile.settings_of(member, process.host.limits),
             worker: process.host.worker.clone(),
             groups: world.own.groups.own(&world.profile.plan_of(member).serves),
             dynamic: world.profile.is_dynamic(),

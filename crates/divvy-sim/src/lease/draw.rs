@@ -7,7 +7,7 @@ use divvy_core::lease::{Batches, LeaseSettings};
 
 use super::fault::{LeaseFault, LeaseFaultKind};
 use super::groups::Groups;
-use super::profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan};
+use super::profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan, WorkerLimits};
 use crate::dice::Dice;
 use crate::fault::{HookWeather, Isolation, Weather};
 use crate::mode::Mode;
@@ -19,6 +19,9 @@ const NAMES: [&str; 4] = ["orders", "mail out", "größe=1", "x"];
 
 /// Wishes are drawn on their own, beside what a seed has had before them.
 const WISHES: u64 = 0x7769_7368;
+
+/// So are reloads.
+const RELOADS: u64 = 0x7265_6c6f;
 
 /// So are the lengths of leases.
 const LEASES: u64 = 0x6c65_6173;
@@ -51,6 +54,31 @@ fn lengthen(dice: &mut Dice, profile: &mut LeaseProfile) {
         kind: dice.pick(&[LeaseFaultKind::RestartBehind(None), LeaseFaultKind::Empty]),
     };
     profile.faults.extend([cut, forgets]);
+}
+
+/// Lets settings be read again and again, in some worlds: limits rise and fall
+/// while leases are asked for by those from before.
+fn reload(dice: &mut Dice, profile: &mut LeaseProfile) {
+    if !dice.chance(0.15) {
+        return;
+    }
+    let span = profile.faults_until.elapsed();
+    let slow = profile.settings.renewal_try() / 3;
+    if dice.chance(0.5) {
+        profile.latency = (slow / 2, slow);
+    }
+    // Few places, so that one has to change its mind.
+    let places = dice.between(1, 2) as usize;
+    for _ in 0..dice.between(4, 12) {
+        let limits = WorkerLimits {
+            max_partitions: dice.pick(&[0, 1, 2, 4]),
+            max_per_group: dice.pick(&[0, 0, 1, 2]),
+        };
+        let kind = LeaseFaultKind::Reload(dice.below(places), limits);
+        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        let lasts = dice.span(slow / 4, profile.settings.lease_ttl * 2);
+        profile.faults.push(LeaseFault { at, lasts, kind });
+    }
 }
 
 /// Lets operators wish something, in some worlds.
@@ -128,7 +156,11 @@ fn unsettle(dice: &mut Dice, profile: &mut LeaseProfile) {
     }
     if dice.chance(0.2) {
         for _ in 0..dice.between(1, 3) {
-            let kind = LeaseFaultKind::Reload(dice.below(64), dice.pick(&[1, 2, 4]));
+            let limits = WorkerLimits {
+                max_partitions: dice.pick(&[1, 2, 4]),
+                max_per_group: 0,
+            };
+            let kind = LeaseFaultKind::Reload(dice.below(64), limits);
             let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
             let lasts = dice.span(lease / 20, lease * 3);
             profile.faults.push(LeaseFault { at, lasts, kind });
@@ -191,6 +223,7 @@ pub(super) fn profile(seed: u64) -> LeaseProfile {
     unsettle(&mut drivers, &mut profile);
     drive(&mut drivers, &mut profile);
     lengthen(&mut Dice::new(seed ^ LEASES), &mut profile);
+    reload(&mut Dice::new(seed ^ RELOADS), &mut profile);
     // Tokens that were forgotten are above those of a clock that was set back:
     // no protocol can make up for both.
     if profile.faults.iter().any(|fault| fault.kind.forgets()) {
@@ -288,10 +321,12 @@ fn places(dice: &mut Dice, profile: &LeaseProfile) -> Vec<PlacePlan> {
                 false => 1.0,
             },
             serves,
-            max_partitions,
-            max_per_group: match capped {
-                true => dice.pick(&[0, 0, 2]),
-                false => 0,
+            limits: WorkerLimits {
+                max_partitions,
+                max_per_group: match capped {
+                    true => dice.pick(&[0, 0, 2]),
+                    false => 0,
+                },
             },
             min_partitions: match max_partitions {
                 0 => min_partitions,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::profile::WorkerLimits;
 use crate::fault::{HookWeather, Isolation, Weather};
 use crate::time::TrueTime;
 
@@ -87,9 +88,9 @@ pub enum LeaseFaultKind {
     Unhealthy(usize),
     /// A worker gets this weight.
     Weight(usize, f64),
-    /// The settings of a worker are changed and read again: it may have no more
-    /// than so many partitions.
-    Reload(usize, u32),
+    /// The settings of a worker are changed and read again, with these limits:
+    /// higher or lower than before.
+    Reload(usize, WorkerLimits),
     /// Operators wish that a worker takes nothing more.
     Cordon(usize),
     /// Operators wish that a worker gives up everything.

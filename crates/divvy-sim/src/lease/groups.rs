@@ -23,6 +23,8 @@ struct Kept {
     name: LeaseName,
     partitions: u32,
     most: u32,
+    /// The lowest limit that it has had: members read it when they do.
+    strictest: Option<u32>,
     stored: bool,
     /// It is not there at the moment.
     removed: bool,
@@ -43,6 +45,7 @@ impl Groups {
             name: LeaseName::new("group", plan.name).expect("a valid name"),
             partitions: plan.partitions,
             most: plan.most,
+            strictest: (plan.most > 0).then_some(plan.most),
             stored: plan.stored,
             removed: false,
             garbage: None,
@@ -104,6 +107,11 @@ impl Groups {
     pub(super) fn most_of(&self, group: usize) -> Option<usize> {
         let most = self.kept[group].most;
         (most > 0).then_some(most as usize)
+    }
+
+    /// The lowest limit for each worker that a group has had.
+    pub(super) fn strictest_of(&self, group: usize) -> Option<usize> {
+        self.kept[group].strictest.map(|most| most as usize)
     }
 
     pub(super) const fn count(&self) -> usize {
@@ -169,7 +177,11 @@ impl LeaseWorld {
     /// Changes the limit of a group.
     pub(super) fn limit(&mut self, group: usize, most: u32) {
         self.count(Mishap::GroupChanged);
-        self.own.groups.kept[group].most = most;
+        let kept = &mut self.own.groups.kept[group];
+        kept.most = most;
+        if most > 0 {
+            kept.strictest = Some(kept.strictest.map_or(most, |known| known.min(most)));
+        }
         self.regroup();
     }
 

@@ -66,9 +66,12 @@ impl LeaseWorld {
         let (process, plan) = (&self.processes[member], self.profile.plan_of(member));
         let limit = |most: u32| (most > 0).then_some(most as usize);
         let same = |partition: &usize| self.own.groups.group_of(*partition) == group;
-        let of_group = [limit(plan.max_per_group), self.own.groups.most_of(group)];
+        let of_group = [
+            limit(plan.limits.max_per_group),
+            self.own.groups.most_of(group),
+        ];
         [
-            (process.owned().count(), limit(plan.max_partitions)),
+            (process.owned().count(), limit(plan.limits.max_partitions)),
             (
                 process.owned().filter(same).count(),
                 of_group.into_iter().flatten().min(),
@@ -82,23 +85,16 @@ impl LeaseWorld {
         self.serves(member, group) && loads.into_iter().all(fits)
     }
 
-    /// Whether a member has more than it may have, though another has room:
-    /// limits can be lowered, and what nobody else can have stays. Where some
-    /// keep what others should have, not all that is free can be had.
+    /// Whether a member has more than it may have, and more than it keeps at
+    /// least: limits can be lowered.
     fn is_crowded(&self, member: usize, group: usize) -> bool {
         let loads = self.loads(member, group);
         let over = |(owned, most): (usize, Option<usize>)| most.is_some_and(|most| owned > most);
-        let others = (0..self.processes.len()).filter(|&other| other != member);
-        let minimum = self
-            .profile
-            .places
-            .iter()
-            .any(|plan| plan.min_partitions > 0);
+        let least = self.profile.plan_of(member).min_partitions as usize;
         self.profile.settings.shedding
-            && !minimum
+            && loads[0].0 > least
+            && self.serves(member, group)
             && loads.into_iter().any(over)
-            && loads[1].0 > 0
-            && others.into_iter().any(|other| self.has_room(other, group))
     }
 
     /// Whether a member may have all partitions of a group that there are.

@@ -6,7 +6,7 @@ use divvy_core::Moment;
 use divvy_core::lease::{SelfDescription, TenureId};
 use divvy_core::store::{Nonce, Token, WorkerId};
 
-use super::{CLUSTER, LeaseMode, PlacePlan};
+use super::{CLUSTER, LeaseMode, PlacePlan, WorkerLimits};
 use crate::time::TrueTime;
 use crate::world::Process;
 
@@ -31,10 +31,9 @@ pub(crate) struct Host {
     pub(super) lacks_scripts: bool,
     pub(super) tenures: BTreeMap<TenureId, usize>,
     pub(super) description: SelfDescription,
-    /// How many partitions its settings let it have, and how many they did when
-    /// it last read them; 0 is no limit.
-    pub(super) limit: u32,
-    pub(super) limit_read: u32,
+    /// What its settings let it have, and what they did when it last read them.
+    pub(super) limits: WorkerLimits,
+    pub(super) limits_read: WorkerLimits,
 }
 
 impl Host {
@@ -48,8 +47,8 @@ impl Host {
                 healthy: true,
                 weight: plan.weight,
             },
-            limit: plan.max_partitions,
-            limit_read: plan.max_partitions,
+            limits: plan.limits,
+            limits_read: plan.limits,
         }
     }
 }

@@ -49,6 +49,15 @@ pub struct GroupPlan {
     pub stored: bool,
 }
 
+/// How many partitions the settings of a worker let it have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WorkerLimits {
+    /// Of all groups; 0 is no limit.
+    pub max_partitions: u32,
+    /// Of one group; 0 is no limit.
+    pub max_per_group: u32,
+}
+
 /// What tells one place for a member from another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlacePlan {
@@ -56,10 +65,8 @@ pub struct PlacePlan {
     pub weight: f64,
     /// Which groups it serves, beside those in the store.
     pub serves: Vec<bool>,
-    /// How many partitions it may have; 0 is no limit.
-    pub max_partitions: u32,
-    /// How many of one group; 0 is no limit.
-    pub max_per_group: u32,
+    /// How many it may have, unless it reads its settings again.
+    pub limits: WorkerLimits,
     /// Below how many it gives up none.
     pub min_partitions: u32,
     /// How many times as long as that of others its lease is.
@@ -68,11 +75,11 @@ pub struct PlacePlan {
 
 impl PlacePlan {
     /// Below how many it gives up none, where it may have so many.
-    pub(super) const fn least(&self, limit: u32) -> u32 {
-        if limit > 0 && limit < self.min_partitions {
-            return limit;
+    pub(super) fn least(&self, limits: WorkerLimits) -> u32 {
+        match limits.max_partitions {
+            0 => self.min_partitions,
+            most => most.min(self.min_partitions),
         }
-        self.min_partitions
     }
 }
 
@@ -134,8 +141,7 @@ impl LeaseProfile {
             places: vec![PlacePlan {
                 weight: 1.0,
                 serves: vec![true],
-                max_partitions: 0,
-                max_per_group: 0,
+                limits: WorkerLimits::default(),
                 min_partitions: 0,
                 lease_factor: 1,
             }],
@@ -165,12 +171,11 @@ impl LeaseProfile {
     }
 
     /// The settings of the member at a place that may have so many partitions.
-    pub(super) fn settings_of(&self, place: usize, limit: u32) -> LeaseSettings {
-        let plan = self.plan_of(place);
+    pub(super) fn settings_of(&self, place: usize, limits: WorkerLimits) -> LeaseSettings {
         LeaseSettings {
-            max_partitions: limit,
-            max_per_group: plan.max_per_group,
-            min_partitions: plan.least(limit),
+            max_partitions: limits.max_partitions,
+            max_per_group: limits.max_per_group,
+            min_partitions: self.plan_of(place).least(limits),
             lease_ttl: self.lease_of(place),
             ..self.settings.clone()
         }
@@ -233,7 +238,7 @@ impl LeaseProfile {
     /// to renew all its leases: an operation that was lost before is given up and
     /// tried again.
     pub fn reach_for(&self, place: usize) -> Duration {
-        let settings = self.settings_of(place, 0);
+        let settings = self.settings_of(place, WorkerLimits::default());
         let tries = settings.renewal_try() + settings.renewal_retry() * 2;
         let answered = self.latency.1 * 6 + Duration::from_millis(10);
         (tries + answered + self.driver.late).mul_f64(1.05)
@@ -243,7 +248,7 @@ impl LeaseProfile {
     /// not reach it, without a partition that stops: a lease by all clocks, less
     /// the time since its last renewal and the time that a stop takes.
     pub fn bears(&self, place: usize) -> Duration {
-        let settings = self.settings_of(place, 0);
+        let settings = self.settings_of(place, WorkerLimits::default());
         let since_renewal = settings.renew_interval + self.reach_for(place);
         let spent = since_renewal + settings.drain_ahead();
         settings.usable().mul_f64(0.96).saturating_sub(spent)
@@ -253,13 +258,14 @@ impl LeaseProfile {
     fn is_limited(&self) -> bool {
         let places = self.places.iter();
         let mut limits = places
-            .flat_map(|plan| [plan.max_partitions, plan.max_per_group, plan.min_partitions])
-            .chain(self.groups.iter().map(|group| group.most))
+            .map(|plan| plan.limits != WorkerLimits::default() || plan.min_partitions > 0)
+            .chain(self.groups.iter().map(|group| group.most > 0))
             .chain(self.faults.iter().map(|fault| match fault.kind {
-                LeaseFaultKind::Limit(_, most) | LeaseFaultKind::Reload(_, most) => most,
-                _ => 0,
+                LeaseFaultKind::Limit(_, most) => most > 0,
+                LeaseFaultKind::Reload(_, limits) => limits != WorkerLimits::default(),
+                _ => false,
             }));
-        limits.any(|limit| limit > 0)
+        limits.any(|is_limited| is_limited)
     }
 
     /// How far the store's clock goes back, all in all: leases last so much

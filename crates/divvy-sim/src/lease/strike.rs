@@ -5,9 +5,9 @@ use std::time::Duration;
 use divvy_core::lease::{Event, SelfDescription};
 use divvy_core::store::LeaseNotice;
 
-use super::LeaseWorld;
 use super::fault::LeaseFaultKind;
 use super::wishes::Wishes;
+use super::{LeaseWorld, WorkerLimits};
 use crate::coverage::Mishap;
 use crate::fact::{Disturbed, Fact};
 use crate::fault::{HookWeather, Weather};
@@ -125,8 +125,8 @@ impl LeaseWorld {
             weight: self.profile.plan_of(member).weight,
         });
         let mut described: Vec<_> = described.collect();
-        let limits = (0..count).map(|member| self.profile.plan_of(member).max_partitions);
-        let mut limits: Vec<u32> = limits.collect();
+        let limits = (0..count).map(|member| self.profile.plan_of(member).limits);
+        let mut limits: Vec<WorkerLimits> = limits.collect();
         let mut removed = vec![false; groups];
         let mut garbled = vec![None; groups];
         let mut wishes = Wishes::default();
@@ -138,10 +138,7 @@ impl LeaseWorld {
                 LeaseFaultKind::Gap(number) => deaf[number % count] = true,
                 LeaseFaultKind::Unhealthy(number) => described[number % count].healthy = false,
                 LeaseFaultKind::Weight(number, weight) => described[number % count].weight = weight,
-                LeaseFaultKind::Reload(number, most) => {
-                    let limit = &mut limits[number % count];
-                    *limit = if *limit == 0 { most } else { most.min(*limit) };
-                }
+                LeaseFaultKind::Reload(number, changed) => limits[number % count] = changed,
                 LeaseFaultKind::RemoveGroup(number) => removed[number % groups] = true,
                 LeaseFaultKind::Garble(number) => garbled[number % groups] = Some(index),
                 LeaseFaultKind::Cordon(number) => {
@@ -185,9 +182,9 @@ impl LeaseWorld {
     }
 
     /// A member reads its settings again, if they have changed.
-    fn reload(&mut self, member: usize, limit: u32) -> Result<(), Broken> {
+    fn reload(&mut self, member: usize, limits: WorkerLimits) -> Result<(), Broken> {
         let host = &mut self.processes[member].host;
-        if std::mem::replace(&mut host.limit, limit) == limit {
+        if std::mem::replace(&mut host.limits, limits) == limits {
             return Ok(());
         }
         self.count(Mishap::Reloaded);
@@ -196,8 +193,8 @@ impl LeaseWorld {
 
     fn read_settings(&mut self, member: usize) -> Result<(), Broken> {
         let host = &mut self.processes[member].host;
-        host.limit_read = host.limit;
-        let settings = self.profile.settings_of(member, host.limit);
+        host.limits_read = host.limits;
+        let settings = self.profile.settings_of(member, host.limits);
         self.hand(member, Event::Tuned(Box::new(settings)))
     }
 

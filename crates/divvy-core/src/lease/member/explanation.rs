@@ -55,6 +55,9 @@ impl Member {
         let why = match (is_mine, unit.tenure) {
             (Some(true), None) => Some(self.why_not_taken(unit, &Room::of(self))),
             (Some(false), Some(tenure)) => Some(self.why_not_given_up(unit, tenure)),
+            (None, Some(tenure)) if self.surplus().contains(&tenure) => {
+                Some(self.why_not_given_up(unit, tenure))
+            }
             (None, None) if unit.place.is_capped && holder.is_none() => Some(Misalignment::Cap),
             _ => None,
         };

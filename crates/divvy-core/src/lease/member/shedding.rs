@@ -1,8 +1,10 @@
 //! Giving up what another worker should have, and giving leases back.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::operations::Purpose;
+use super::taking::Room;
 use super::tenure::{Phase, Tenure};
 use super::timers::Timer;
 use super::units::Seen;
@@ -17,13 +19,15 @@ const CANDIDATES_MAX: usize = 1_000;
 const GATHER: Duration = Duration::from_millis(2);
 
 impl Member {
-    /// Gives up what another worker should have, as far as that is allowed.
+    /// Gives up what another worker should have, and what is beyond the limits
+    /// of this one, as far as that is allowed.
     pub(super) fn shed(&mut self) {
+        let surplus = self.surplus();
         let candidates: Vec<TenureId> = self
             .tenures
             .iter()
             .filter(|tenure| tenure.phase() == Phase::Running && tenure.stop.is_none())
-            .filter(|tenure| self.is_anothers(tenure))
+            .filter(|tenure| self.is_anothers(tenure) || surplus.contains(&tenure.id))
             .map(|tenure| tenure.id)
             .collect();
         if candidates.is_empty() || self.backoff.is_active(self.now) {
@@ -74,6 +78,35 @@ impl Member {
         desired.is_some_and(|desired| desired != self.roster.me())
     }
 
+    /// What this worker has beyond its limits and nobody should have: limits can
+    /// be lowered. Empty for one that may have nothing: it keeps what nobody
+    /// else can have.
+    pub(super) fn surplus(&self) -> BTreeSet<TenureId> {
+        let mut room = Room::of_empty(self);
+        let is_kept = |tenure: &&Tenure| {
+            tenure.is_active() && tenure.stop.is_none() && !self.is_anothers(tenure)
+        };
+        let is_capped = |tenure: &Tenure| self.units.get(tenure.unit).place.is_capped;
+        if room.is_unlimited() || !self.is_eligible() {
+            return BTreeSet::new();
+        }
+        let kept = self.tenures.iter().filter(is_kept);
+        let (capped, placed): (Vec<_>, Vec<_>) = kept.partition(|tenure| is_capped(tenure));
+        for tenure in placed {
+            room.fill(self.units.get(tenure.unit).group);
+        }
+        // Those that came last go first.
+        let surplus = capped.into_iter().filter(|tenure| {
+            let unit = self.units.get(tenure.unit);
+            let fits = room.is_there(unit);
+            if fits {
+                room.fill(unit.group);
+            }
+            !fits
+        });
+        surplus.map(|tenure| tenure.id).collect()
+    }
+
     /// Whether a partition may be given up by how long it has run here.
     fn is_ripe(&self, id: TenureId) -> bool {
         let Some(tenure) = self.tenures.get(id) else {
@@ -108,6 +141,7 @@ impl Member {
         };
         let least = settings.min_partitions as usize;
         let mut kept = self.kept();
+        let surplus = self.surplus();
         for &id in ids {
             let is_paced = most > 0 && self.given_up >= most;
             if is_paced || kept <= least || !self.is_eligible() {
@@ -118,7 +152,9 @@ impl Member {
             if tenure.is_some_and(|tenure| {
                 tenure.phase() == Phase::Running
                     && tenure.stop.is_none()
-                    && (self.is_anothers(tenure) || self.is_planted(Defect::ShedOwn))
+                    && (self.is_anothers(tenure)
+                        || surplus.contains(&id)
+                        || self.is_planted(Defect::ShedOwn))
             }) {
                 self.given_up += 1;
                 kept -= 1;

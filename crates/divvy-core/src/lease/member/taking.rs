@@ -24,11 +24,12 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn of(member: &Member) -> Self {
+    /// That of a worker that has nothing.
+    pub(super) fn of_empty(member: &Member) -> Self {
         let settings = &member.setup.settings;
         let limit = |most: u32| (most > 0).then_some(most);
         let groups = member.groups.served().iter();
-        let mut room = Self {
+        Self {
             left: limit(settings.max_partitions),
             left_in: groups
                 .map(|group| {
@@ -36,8 +37,12 @@ impl Room {
                     limits.into_iter().flatten().min()
                 })
                 .collect(),
-        };
-        if room.left.is_none() && room.left_in.iter().all(Option::is_none) {
+        }
+    }
+
+    pub(super) fn of(member: &Member) -> Self {
+        let mut room = Self::of_empty(member);
+        if room.is_unlimited() {
             return room;
         }
         let had = member.tenures.iter().map(|tenure| tenure.unit);
@@ -57,12 +62,16 @@ impl Room {
         room
     }
 
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.left.is_none() && self.left_in.iter().all(Option::is_none)
+    }
+
     pub(super) fn is_there(&self, unit: &Unit) -> bool {
         let in_group = unit.group.and_then(|group| self.left_in[group as usize]);
         self.left != Some(0) && in_group != Some(0)
     }
 
-    fn fill(&mut self, group: Option<u32>) {
+    pub(super) fn fill(&mut self, group: Option<u32>) {
         let take = |left: &mut Option<u32>| {
             if let Some(left) = left {
                 *left = left.saturating_sub(1);

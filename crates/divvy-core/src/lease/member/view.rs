@@ -139,7 +139,7 @@ impl Member {
     /// and has not, or would have if anybody had room for them.
     pub fn misaligned(&self) -> impl Iterator<Item = Misaligned> {
         let me = self.roster.me();
-        let room = Room::of(self);
+        let (room, surplus) = (Room::of(self), self.surplus());
         let served = self
             .units
             .iter()
@@ -151,6 +151,9 @@ impl Member {
             let why = match (is_mine, unit.tenure) {
                 (Some(true), None) => self.why_not_taken(unit, &room),
                 (Some(false), Some(tenure)) => self.why_not_given_up(unit, tenure),
+                (None, Some(tenure)) if surplus.contains(&tenure) => {
+                    self.why_not_given_up(unit, tenure)
+                }
                 // Each is told by one worker, so that they can be added up.
                 (None, None) if unit.place.is_capped && is_first_for(unit) => Misalignment::Cap,
                 _ => return None,
