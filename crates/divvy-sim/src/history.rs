@@ -150,7 +150,6 @@ impl History {
             operations_max: usize::MAX,
             members_max: said.chain(wrote).max().unwrap_or(0),
             partitions_max: partitions,
-            start_ahead: Duration::ZERO,
             start_within: lease,
             beat_within: lease,
         }

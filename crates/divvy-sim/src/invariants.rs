@@ -88,8 +88,6 @@ pub struct Bounds {
     pub members_max: usize,
     /// Most partitions that a world has.
     pub partitions_max: usize,
-    /// How long before its deadline no machine asks for a start any more.
-    pub start_ahead: Duration,
     /// Within which a committed grant is started when all is well.
     pub start_within: Duration,
     /// Within which a leader renews its record when all is well.

@@ -119,7 +119,6 @@ fn bounds(profile: &Profile) -> Bounds {
         members_max: profile.members_max(),
         partitions_max: profile.partitions_max().max(1),
         // Hooks of one partition are serial: what stops must have stopped.
-        start_ahead: Duration::ZERO,
         start_within: settings.root_poll_interval * 2
             + round_trip * 4
             + profile.hook.1 * 2

@@ -178,7 +178,6 @@ fn bounds(profile: &LeaseProfile, groups: &Groups) -> Bounds {
         operations_max: OPERATIONS_MAX + groups.partitions_max() * 5,
         members_max: profile.members_max(),
         partitions_max: groups.partitions_max(),
-        start_ahead: settings.drain_ahead(),
         start_within: settings.lease_ttl,
         beat_within: settings.lease_ttl,
     }

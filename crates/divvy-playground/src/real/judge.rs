@@ -66,7 +66,6 @@ impl Judge {
             operations_max: usize::MAX,
             members_max: lives_max,
             partitions_max,
-            start_ahead: Duration::ZERO,
             start_within: lease,
             beat_within: lease,
         };

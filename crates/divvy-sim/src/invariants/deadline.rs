@@ -22,10 +22,13 @@ use crate::clock::RATE_ERROR_MAX_PPM;
 use crate::fact::{Fact, Seen};
 
 /// What a partition has of its own, where it does.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Tenure {
-    /// Until when its lease lets it work, and the tenure that earned that.
-    earned: Option<(Nonce, Moment)>,
+    /// Until when its lease lets it work, by the tenure that earned that: the
+    /// store may keep one that was given up long ago after the one that works.
+    earned: BTreeMap<Nonce, Moment>,
+    /// How long before its deadline nothing is started any more.
+    start_ahead: Duration,
     /// Until when it says that it works; nothing inside if no longer.
     deadline: Option<Option<Moment>>,
 }
@@ -57,11 +60,13 @@ impl Holder {
         self.tenures.entry(partition).or_default()
     }
 
-    fn keep(&mut self, partition: usize, nonce: Nonce, end: Moment) {
-        let earned = &mut self.tenure(partition).earned;
-        // What an earlier tenure has earned is nothing to the next.
-        let before = earned.filter(|(tenure, _)| *tenure == nonce);
-        *earned = Some((nonce, before.map_or(end, |(_, before)| before.max(end))));
+    fn keep(&mut self, partition: usize, nonce: Nonce, sent: Moment, ttl: Duration) {
+        let (tenure, end) = (self.tenure(partition), sent + usable(ttl));
+        tenure.start_ahead = ttl / 10;
+        // Worlds that somebody watches may last for days.
+        tenure.earned.retain(|_, end| sent.since(*end) < ttl * 10);
+        let earned = tenure.earned.entry(nonce).or_default();
+        *earned = end.max(*earned);
     }
 
     /// Whether a partition may be started.
@@ -79,9 +84,11 @@ impl Holder {
     ) -> Option<Moment> {
         let tenure = self.tenure(partition);
         tenure.deadline = Some(until);
-        let is_own = |(earner, _): &(Nonce, Moment)| nonce.is_none_or(|nonce| nonce == *earner);
-        let earned = tenure.earned.filter(is_own);
-        let earned = earned.map(|(_, end)| end).unwrap_or_default();
+        let earned = match nonce {
+            Some(nonce) => tenure.earned.get(&nonce),
+            None => tenure.earned.values().max(),
+        };
+        let earned = earned.copied().unwrap_or_default();
         until.filter(|until| *until > earned).map(|_| earned)
     }
 }
@@ -97,7 +104,6 @@ fn usable(ttl: Duration) -> Duration {
 #[derive(Debug, Clone)]
 pub(super) struct Deadlines {
     members: Vec<Holder>,
-    start_ahead: Duration,
     /// Where work may outlast its lease, no renewal gives it its deadline.
     is_earned: bool,
 }
@@ -106,7 +112,6 @@ impl Deadlines {
     pub(super) fn new(bounds: &Bounds) -> Self {
         Self {
             members: vec![Holder::default(); bounds.members_max],
-            start_ahead: bounds.start_ahead,
             is_earned: bounds.is_exclusive,
         }
     }
@@ -169,7 +174,8 @@ impl Deadlines {
             ));
         }
         holder.asked.insert(partition, false);
-        if holder.is_current(partition, now + self.start_ahead) {
+        let ahead = holder.tenure(partition).start_ahead;
+        if holder.is_current(partition, now + ahead) {
             return Ok(());
         }
         let until = holder.deadline_of(partition);
@@ -245,7 +251,7 @@ impl Invariant for Deadlines {
                 sent,
                 ttl,
             } => {
-                self.members[member].keep(partition, nonce, sent + usable(ttl));
+                self.members[member].keep(partition, nonce, sent, ttl);
                 Ok(())
             }
             Fact::TenureDeadline {

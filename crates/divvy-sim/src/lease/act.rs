@@ -2,12 +2,13 @@
 
 use divvy_core::Moment;
 use divvy_core::leader::HookId;
-use divvy_core::lease::{Action, Member, StopReason, TenureId};
+use divvy_core::lease::{Action, Event, Member, Operation, StopReason, TenureId};
 use divvy_core::store::{LeaseKey, Token};
 
 use super::process::Running;
-use super::{LeaseMode, LeaseWorld, WorkerLimits};
-use crate::fact::Fact;
+use super::{LeaseFault, LeaseFaultKind, LeaseMode, LeaseWorld, PlacePlan, WorkerLimits};
+use crate::coverage::Mishap;
+use crate::fact::{Fact, Phase};
 use crate::invariants::Broken;
 use crate::world::{Coordination, Hook, Observed, Over, Start};
 
@@ -25,6 +26,7 @@ impl LeaseWorld {
                 timeout,
             } => {
                 self.tell_sent(member, &operation)?;
+                self.leave_asking(member, &operation);
                 self.send(member, id, operation, timeout, true)
             }
             Action::StartPartition {
@@ -58,6 +60,16 @@ impl LeaseWorld {
                 self.reported(member, &report);
                 Ok(())
             }
+        }
+    }
+
+    /// A member that asks for leases may be asked to stop at that moment.
+    fn leave_asking(&mut self, member: usize, operation: &Operation) {
+        let asks = matches!(operation, Operation::Acquire { .. });
+        let leaves = &mut self.processes[member].host.leaves_asking;
+        if let Some(away) = leaves.take_if(|_| asks && self.phase == Phase::Faults) {
+            self.count(Mishap::Leave);
+            self.ask_to_stop(member, Event::Stop, away);
         }
     }
 
@@ -180,7 +192,7 @@ impl LeaseWorld {
                 let desired = machine.explain(key).and_then(|explained| explained.desired);
                 let own = self.processes[member].host.worker.name.as_str();
                 let has_reason = match desired {
-                    Some(desired) => &*desired != own,
+                    Some(desired) => &*desired != own && self.may_want(machine, key, &desired),
                     None => self.is_beyond_limits(member, self.partition_of(key)),
                 };
                 // One of those it has is the one that it gives up.
@@ -213,6 +225,38 @@ impl LeaseWorld {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a worker of this name can be the one that should have a partition:
+    /// it serves it, and no more should be with it than it may have. Strangers
+    /// can.
+    fn may_want(&self, machine: &Member, key: &LeaseKey, name: &str) -> bool {
+        let group = self.own.groups.group_of(self.partition_of(key));
+        let places = 0..self.processes.len();
+        let named = places.filter(|&place| self.processes[place].host.worker.name.as_str() == name);
+        let plans: Vec<_> = named.map(|place| self.profile.plan_of(place)).collect();
+        if plans.is_empty() {
+            return true;
+        }
+        let serves = |plan: &&PlacePlan| plan.serves.get(group).copied().unwrap_or(false);
+        if !self.own.groups.is_stored(group) && !plans.iter().any(serves) {
+            return false;
+        }
+        // Others know of a limit that has changed when they are told.
+        let changes = |fault: &LeaseFault| matches!(fault.kind, LeaseFaultKind::Reload(..));
+        let most = plans.iter().map(|plan| plan.limits.max_partitions);
+        let most = most
+            .map(|most| if most == 0 { u32::MAX } else { most })
+            .max();
+        if most == Some(u32::MAX) || self.profile.faults.iter().any(changes) {
+            return true;
+        }
+        let wanted = (0..self.own.groups.partitions_max()).filter(|&partition| {
+            let key = self.own.groups.key_of(partition);
+            let explained = machine.explain(&key);
+            explained.is_some_and(|explained| explained.desired.as_deref() == Some(name))
+        });
+        most.is_none_or(|most| wanted.count() <= most as usize)
     }
 
     /// Whether the grant of a partition has not ended, and is about to.

@@ -20,6 +20,18 @@ const NAMES: [&str; 4] = ["orders", "mail out", "größe=1", "x"];
 /// Wishes are drawn on their own, beside what a seed has had before them.
 const WISHES: u64 = 0x7769_7368;
 
+/// So are the presets of single members.
+const PRESETS: u64 = 0x7072_6573;
+
+/// So are steps of wall clocks.
+const WALLS: u64 = 0x7761_6c6c;
+
+/// So are stops of members that ask for leases.
+const LEAVES: u64 = 0x6c65_6176;
+
+/// A day, in milliseconds.
+const DAY_MS: i64 = 86_400_000;
+
 /// So are reloads.
 const RELOADS: u64 = 0x7265_6c6f;
 
@@ -56,14 +68,71 @@ fn lengthen(dice: &mut Dice, profile: &mut LeaseProfile) {
     profile.faults.extend([cut, forgets]);
 }
 
-/// Lets settings be read again and again, in some worlds: limits rise and fall
-/// while leases are asked for by those from before.
-fn reload(dice: &mut Dice, profile: &mut LeaseProfile) {
-    if !dice.chance(0.15) {
+/// Gives members the timings of different presets, in some worlds.
+fn mix(dice: &mut Dice, profile: &mut LeaseProfile) {
+    if !dice.chance(0.12) {
+        return;
+    }
+    // A lease of 90 s beside one of 1 s makes a long world.
+    let others: &[LeasePreset] = match dice.chance(0.15) {
+        true => &[
+            LeasePreset::Fast,
+            LeasePreset::Default,
+            LeasePreset::Rendezgo,
+        ],
+        false if profile.preset == LeasePreset::Rendezgo => &[LeasePreset::Default],
+        false => &[LeasePreset::Fast, LeasePreset::Default],
+    };
+    for place in &mut profile.places {
+        if dice.chance(0.5) {
+            place.preset = Some(dice.pick(others));
+        }
+    }
+    let way = profile.slowest_way();
+    profile.latency = (profile.latency.0.min(way), profile.latency.1.min(way));
+}
+
+/// Lets members stop while they ask for leases, in some worlds.
+fn leave_asking(dice: &mut Dice, profile: &mut LeaseProfile) {
+    if profile.faults.is_empty() || !dice.chance(0.1) {
+        return;
+    }
+    let (span, lease) = (profile.faults_until.elapsed(), profile.settings.lease_ttl);
+    for _ in 0..dice.between(1, 3) {
+        let kind = LeaseFaultKind::LeaveAsking(dice.below(64));
+        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        let lasts = dice.span(lease / 20, lease * 3);
+        profile.faults.push(LeaseFault { at, lasts, kind });
+    }
+}
+
+/// Steps wall clocks, in some worlds: nothing but the floor of tokens goes by
+/// one, the server's.
+fn step_walls(dice: &mut Dice, profile: &mut LeaseProfile) {
+    if profile.faults.is_empty() || !dice.chance(0.15) {
         return;
     }
     let span = profile.faults_until.elapsed();
-    let slow = profile.settings.renewal_try() / 3;
+    for _ in 0..dice.between(1, 4) {
+        let by = dice.pick(&[-DAY_MS, -60_000, -1000, 1000, 60_000, DAY_MS]);
+        let kind = match dice.chance(0.5) {
+            true => LeaseFaultKind::StoreWallStep(by),
+            false => LeaseFaultKind::WallStep(dice.below(64), by),
+        };
+        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        let lasts = Duration::ZERO;
+        profile.faults.push(LeaseFault { at, lasts, kind });
+    }
+}
+
+/// Lets settings be read again and again, in some worlds: limits rise and fall
+/// while leases are asked for by those from before.
+fn reload(dice: &mut Dice, profile: &mut LeaseProfile) {
+    if profile.faults.is_empty() || !dice.chance(0.15) {
+        return;
+    }
+    let span = profile.faults_until.elapsed();
+    let slow = profile.slowest_way();
     if dice.chance(0.5) {
         profile.latency = (slow / 2, slow);
     }
@@ -223,12 +292,17 @@ pub(super) fn profile(seed: u64) -> LeaseProfile {
     unsettle(&mut drivers, &mut profile);
     drive(&mut drivers, &mut profile);
     lengthen(&mut Dice::new(seed ^ LEASES), &mut profile);
+    mix(&mut Dice::new(seed ^ PRESETS), &mut profile);
     reload(&mut Dice::new(seed ^ RELOADS), &mut profile);
+    step_walls(&mut Dice::new(seed ^ WALLS), &mut profile);
+    leave_asking(&mut Dice::new(seed ^ LEAVES), &mut profile);
     // Tokens that were forgotten are above those of a clock that was set back:
     // no protocol can make up for both.
     if profile.faults.iter().any(|fault| fault.kind.forgets()) {
         for fault in &mut profile.faults {
-            if let LeaseFaultKind::ClockStep(ms) = &mut fault.kind {
+            if let LeaseFaultKind::ClockStep(ms) | LeaseFaultKind::StoreWallStep(ms) =
+                &mut fault.kind
+            {
                 *ms = ms.abs();
             }
         }
@@ -332,6 +406,7 @@ fn places(dice: &mut Dice, profile: &LeaseProfile) -> Vec<PlacePlan> {
                 0 => min_partitions,
                 most => min_partitions.min(most),
             },
+            preset: None,
             lease_factor: 1,
         }
     });

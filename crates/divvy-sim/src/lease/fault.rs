@@ -36,6 +36,9 @@ pub enum LeaseFaultKind {
     Leave(usize),
     /// The same, and soon.
     Return(usize),
+    /// The member stops as soon as it has asked for leases, before it knows
+    /// whether it has them.
+    LeaveAsking(usize),
     /// Another member joins.
     Join,
     /// All members are restarted, one after another.
@@ -55,6 +58,11 @@ pub enum LeaseFaultKind {
     Empty,
     /// The store's clock is set by so many milliseconds.
     ClockStep(i64),
+    /// The wall clock of a member is set by so many milliseconds.
+    WallStep(usize, i64),
+    /// The wall clock of the store is set by so many milliseconds, and not the
+    /// one by which leases expire.
+    StoreWallStep(i64),
     /// The store throws so many keys away.
     Evict(usize),
     /// The store forgets its scripts: the next use of one fails, once for each
@@ -110,6 +118,7 @@ impl LeaseFaultKind {
                 | Self::Join
                 | Self::Leave(_)
                 | Self::Return(_)
+                | Self::LeaveAsking(_)
                 | Self::RollingRestart
                 | Self::Gap(_)
                 | Self::Garble(_)
@@ -124,6 +133,8 @@ impl LeaseFaultKind {
                 | Self::Drain(_)
                 | Self::Pin(..)
                 | Self::GarbleWishes
+                | Self::WallStep(..)
+                | Self::StoreWallStep(_)
         )
     }
 

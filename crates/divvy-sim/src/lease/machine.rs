@@ -55,6 +55,11 @@ impl Machine for Member {
         )
     }
 
+    fn is_grant(reply: &Reply) -> bool {
+        let granted = |one: &Acquired| matches!(one, Acquired::Granted(_));
+        matches!(reply, Reply::Acquired(acquired) if acquired.iter().any(granted))
+    }
+
     fn failed(kind: StoreErrorKind, why: &str) -> Reply {
         Reply::Failed(kind, why.into())
     }

@@ -1,6 +1,7 @@
 //! What only places of members in lease mode have.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use divvy_core::Moment;
 use divvy_core::lease::{SelfDescription, TenureId};
@@ -34,6 +35,8 @@ pub(crate) struct Host {
     /// What its settings let it have, and what they did when it last read them.
     pub(super) limits: WorkerLimits,
     pub(super) limits_read: WorkerLimits,
+    /// For how long it goes when it has asked for leases, if it does then.
+    pub(super) leaves_asking: Option<Duration>,
 }
 
 impl Host {
@@ -49,6 +52,7 @@ impl Host {
             },
             limits: plan.limits,
             limits_read: plan.limits,
+            leaves_asking: None,
         }
     }
 }

@@ -69,7 +69,9 @@ pub struct PlacePlan {
     pub limits: WorkerLimits,
     /// Below how many it gives up none.
     pub min_partitions: u32,
-    /// How many times as long as that of others its lease is.
+    /// The timings that it has; nothing for those of the world.
+    pub preset: Option<LeasePreset>,
+    /// How many times as long as by its timings its lease is.
     pub lease_factor: u32,
 }
 
@@ -143,6 +145,7 @@ impl LeaseProfile {
                 serves: vec![true],
                 limits: WorkerLimits::default(),
                 min_partitions: 0,
+                preset: None,
                 lease_factor: 1,
             }],
             groups: vec![GroupPlan {
@@ -172,13 +175,63 @@ impl LeaseProfile {
 
     /// The settings of the member at a place that may have so many partitions.
     pub(super) fn settings_of(&self, place: usize, limits: WorkerLimits) -> LeaseSettings {
+        let plan = self.plan_of(place);
+        let timings = self.timings_of(plan);
         LeaseSettings {
             max_partitions: limits.max_partitions,
             max_per_group: limits.max_per_group,
-            min_partitions: self.plan_of(place).least(limits),
-            lease_ttl: self.lease_of(place),
+            min_partitions: plan.least(limits),
+            lease_ttl: timings.lease_ttl * plan.lease_factor,
+            ..timings
+        }
+    }
+
+    /// The settings of the world with the timings of a place, but for the factor
+    /// of its lease.
+    fn timings_of(&self, plan: &PlacePlan) -> LeaseSettings {
+        let Some(preset) = plan.preset else {
+            return self.settings.clone();
+        };
+        let preset = preset.settings();
+        LeaseSettings {
+            heartbeat_ttl: preset.heartbeat_ttl,
+            heartbeat_interval: preset.heartbeat_interval,
+            lease_ttl: preset.lease_ttl,
+            renew_interval: preset.renew_interval,
+            reconcile_interval: preset.reconcile_interval,
+            backoff: preset.backoff.min(preset.lease_ttl),
+            backoff_max: preset.backoff_max.min(preset.lease_ttl),
+            operation_timeout: preset.operation_timeout,
             ..self.settings.clone()
         }
+    }
+
+    /// The settings of all places.
+    fn all_settings(&self) -> impl Iterator<Item = LeaseSettings> {
+        let places = 0..self.places.len();
+        places.map(|place| self.settings_of(place, WorkerLimits::default()))
+    }
+
+    /// The settings of the world with the longest timings of any place.
+    fn slowest(&self) -> LeaseSettings {
+        let all = self.all_settings();
+        all.fold(self.settings.clone(), |slowest, one| LeaseSettings {
+            heartbeat_ttl: slowest.heartbeat_ttl.max(one.heartbeat_ttl),
+            heartbeat_interval: slowest.heartbeat_interval.max(one.heartbeat_interval),
+            lease_ttl: slowest.lease_ttl.max(one.lease_ttl),
+            renew_interval: slowest.renew_interval.max(one.renew_interval),
+            reconcile_interval: slowest.reconcile_interval.max(one.reconcile_interval),
+            backoff_max: slowest.backoff_max.max(one.backoff_max),
+            operation_timeout: slowest.operation_timeout.max(one.operation_timeout),
+            ..slowest
+        })
+    }
+
+    /// The longest that one way to the store may take, so that operations of
+    /// all places are answered in time.
+    pub(super) fn slowest_way(&self) -> Duration {
+        let tries = self.all_settings().map(|settings| settings.renewal_try());
+        tries.min().unwrap_or_default() / 3
     }
 
     /// Whether groups come from the store.
@@ -212,13 +265,13 @@ impl LeaseProfile {
 
     /// How long leases of the member at a place last.
     pub fn lease_of(&self, place: usize) -> Duration {
-        self.settings.lease_ttl * self.plan_of(place).lease_factor
+        self.settings_of(place, WorkerLimits::default()).lease_ttl
     }
 
     /// The longest lease of any member.
     pub fn longest_lease(&self) -> Duration {
-        let factors = self.places.iter().map(|plan| plan.lease_factor);
-        self.settings.lease_ttl * factors.max().unwrap_or(1)
+        let leases = self.all_settings().map(|settings| settings.lease_ttl);
+        leases.max().unwrap_or_default()
     }
 
     /// That lease by the slowest clock that a store may have.
@@ -230,7 +283,7 @@ impl LeaseProfile {
     /// that knows of no lease but its own has waited for the longest one and two
     /// heartbeats, after the first heartbeat that is answered.
     fn quarantine(&self) -> Duration {
-        let beat = self.settings.heartbeat_interval;
+        let beat = self.slowest().heartbeat_interval;
         (self.longest_lease() + beat * 2).mul_f64(1.05) + beat
     }
 
@@ -289,7 +342,7 @@ impl LeaseProfile {
     /// names and leases that have to run out, operations under way, hooks that
     /// end late, a quarantine, groups that nobody was told of.
     pub fn aftermath(&self) -> Duration {
-        let settings = &self.settings;
+        let settings = &self.slowest();
         let expiry = settings.heartbeat_ttl.max(self.longest_lease());
         let expiry = expiry.mul_f64(1.03);
         let any = |is_one: fn(&LeaseFaultKind) -> bool| {
@@ -326,7 +379,7 @@ impl LeaseProfile {
     /// before, pauses after failures, and moves that have to wait for their
     /// turn.
     pub fn healing(&self) -> Duration {
-        let settings = &self.settings;
+        let settings = &self.slowest();
         let reconcile = self.reconcile_at_most();
         let all: u32 = self.groups.iter().map(|group| group.partitions).sum();
         let each = match (settings.gentle_handoff, settings.releases_per_reconcile) {
@@ -354,23 +407,20 @@ impl LeaseProfile {
     /// How long nothing may move after that: long enough to see a unit that is
     /// given up again and again.
     pub fn quiet(&self) -> Duration {
-        let settings = &self.settings;
+        let settings = &self.slowest();
         let held = settings.min_runtime.max(settings.move_cooldown);
         held.mul_f64(1.1) + self.reconcile_at_most() * 3 + settings.renew_interval * 2
     }
 
     /// The longest that a look at everything lets wait for itself.
     pub fn reconcile_at_most(&self) -> Duration {
-        let settings = &self.settings;
-        settings
-            .reconcile_interval
-            .mul_f64((1.0 + settings.reconcile_jitter) * 1.03)
+        reconcile_at_most(&self.slowest())
     }
 
     /// For how long nothing has to have moved until nothing will: what was
     /// given up in vain is given up once more.
     pub fn still(&self) -> Duration {
-        let settings = &self.settings;
+        let settings = &self.slowest();
         let keep = settings.move_cooldown.max(settings.reconcile_interval) * 2;
         let held_back = keep + settings.min_runtime + settings.move_cooldown;
         held_back.mul_f64(1.1) + self.reconcile_at_most() * 3
@@ -420,15 +470,23 @@ impl LeaseProfile {
             true => self.members_max() as u32 + 1,
             false => 0,
         };
-        let settings = &self.settings;
-        let unrenewed = settings.renew_interval.mul_f64(1.5 * 1.04);
-        let seen = settings.lease_ttl.saturating_sub(unrenewed);
-        let missed = self.reconcile_at_most().saturating_sub(seen);
+        let missed = self.all_settings().map(|settings| {
+            let unrenewed = settings.renew_interval.mul_f64(1.5 * 1.04);
+            let seen = settings.lease_ttl.saturating_sub(unrenewed);
+            reconcile_at_most(&settings).saturating_sub(seen)
+        });
         self.lease_at_most()
-            + missed
+            + missed.max().unwrap_or_default()
             + self.reconcile_at_most() * looks
             + Duration::from_secs(1)
             + self.latency.1 * 20
-            + self.driver.hook_wait(settings.lease_ttl)
+            + self.driver.hook_wait(self.settings.lease_ttl)
     }
+}
+
+/// The longest that a look at everything lets wait for itself, by these settings.
+fn reconcile_at_most(settings: &LeaseSettings) -> Duration {
+    settings
+        .reconcile_interval
+        .mul_f64((1.0 + settings.reconcile_jitter) * 1.03)
 }

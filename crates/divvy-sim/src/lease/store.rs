@@ -65,6 +65,12 @@ impl Store {
         self.stepped += ms;
     }
 
+    /// Sets the clock by which it gives tokens, and not the one by which leases
+    /// expire.
+    pub(super) fn step_wall(&mut self, ms: i64) {
+        self.clock.step_wall(ms);
+    }
+
     pub(super) fn remember(&mut self, fault: usize) {
         self.snapshots.insert(fault, self.table.clone());
     }

@@ -37,6 +37,10 @@ impl LeaseWorld {
                 self.count(Mishap::Return);
                 self.ask_to_stop(place(self, number), Event::Stop, lasts);
             }
+            LeaseFaultKind::LeaveAsking(number) => {
+                let place = place(self, number);
+                self.processes[place].host.leaves_asking = Some(lasts);
+            }
             LeaseFaultKind::Join => {
                 self.add_member();
             }
@@ -47,6 +51,11 @@ impl LeaseWorld {
             LeaseFaultKind::Refresh(number) => {
                 self.count(Mishap::Refresh);
                 self.refresh(place(self, number))?;
+            }
+            LeaseFaultKind::WallStep(number, by_ms) => {
+                self.count(Mishap::WallStep);
+                let place = place(self, number);
+                self.processes[place].clock.step_wall(by_ms);
             }
             LeaseFaultKind::Weather(_)
             | LeaseFaultKind::Hooks(_)
@@ -90,6 +99,10 @@ impl LeaseWorld {
             }
             LeaseFaultKind::Empty => self.empty(lasts)?,
             LeaseFaultKind::ClockStep(ms) => self.step_clock(ms)?,
+            LeaseFaultKind::StoreWallStep(ms) => {
+                self.count(Mishap::StoreWallStep);
+                self.store.step_wall(ms);
+            }
             LeaseFaultKind::ScriptFlush => {
                 self.count(Mishap::ScriptFlush);
                 for process in &mut self.processes {

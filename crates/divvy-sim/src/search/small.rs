@@ -98,7 +98,6 @@ impl Small {
             operations_max: OPERATIONS_MAX,
             members_max: 2,
             partitions_max: 1,
-            start_ahead: Duration::ZERO,
             start_within: Duration::from_secs(1),
             beat_within: settings.leader_lease,
         };

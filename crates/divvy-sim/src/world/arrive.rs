@@ -73,10 +73,14 @@ impl<C: Coordination> WorldOf<C> {
         member: usize,
         arrival: &Arrival<C>,
     ) -> Result<(), Broken> {
-        if self.phase != Phase::Faults || !matches!(arrival, Arrival::Answer(..)) {
+        let Arrival::Answer(_, reply, _) = arrival else {
+            return Ok(());
+        };
+        if self.phase != Phase::Faults {
             return Ok(());
         }
-        match self.frame().driver.stall(&mut self.dice) {
+        let is_grant = C::Machine::is_grant(reply);
+        match self.frame().driver.stall(&mut self.dice, is_grant) {
             Some(lasts) => self.stand_still(member, lasts, false),
             None => Ok(()),
         }

@@ -86,9 +86,11 @@ impl DriverPlan {
         dice.span(Duration::ZERO, self.late)
     }
 
-    /// How long a driver stands still before it looks at an answer.
-    pub(crate) fn stall(&self, dice: &mut Dice) -> Option<Duration> {
-        if self.stalls.is_zero() || !dice.chance(0.01) {
+    /// How long a driver stands still before it looks at an answer. Those that
+    /// grant something are few beside all others.
+    pub(crate) fn stall(&self, dice: &mut Dice, is_grant: bool) -> Option<Duration> {
+        let chance = if is_grant { 0.1 } else { 0.01 };
+        if self.stalls.is_zero() || !dice.chance(chance) {
             return None;
         }
         // Often for about as long as what the answer grants.

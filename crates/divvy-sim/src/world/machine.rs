@@ -40,6 +40,11 @@ pub(crate) trait Machine: fmt::Debug + Clone {
     /// Whether an operation changes something.
     fn is_write(operation: &Self::Operation) -> bool;
 
+    /// Whether an answer grants something that is over after a while.
+    fn is_grant(_reply: &Self::Reply) -> bool {
+        false
+    }
+
     /// The answer to an operation that failed; why, in words.
     fn failed(kind: StoreErrorKind, why: &str) -> Self::Reply;
 
