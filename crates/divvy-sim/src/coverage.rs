@@ -109,6 +109,7 @@ mishaps! {
     RestartForgot = "store_restarted_and_forgot" in Lease: "The store was restarted, and had forgotten some or all.",
     Quarantine = "quarantine" in Lease: "The store granted nothing because it had restarted or lost its data.",
     ClockForward = "store_clock_forward" in Lease: "The store's clock was set forward.",
+    LeaveAsking = "leave_while_asking" in Lease: "A member was asked to stop while it asked for leases.",
     StoreWallStep = "store_wall_step" in Lease: "The wall clock of the store was set, and not the one of its leases.",
     ClockBack = "store_clock_back" in Lease: "The store's clock was set back.",
     Eviction = "eviction" in Lease: "The store threw keys away to make room.",

@@ -15,12 +15,8 @@ const RARE: &[(Defect, u64)] = &[
     (Defect::Leader(leader::Defect::IgnoreSeen), 5000),
     (Defect::Leader(leader::Defect::TrustEveryLife), 1000),
     (Defect::Leader(leader::Defect::TrustScribbles), 2000),
-    (Defect::Lease(lease::Defect::IgnoreRoom), 2000),
-    (Defect::Lease(lease::Defect::IgnoreServed), 2000),
     (Defect::Lease(lease::Defect::RenewNotWhileStopping), 500),
-    (Defect::Lease(lease::Defect::StartLate), 1000),
-    (Defect::Lease(lease::Defect::StartWhileStopping), 2000),
-    (Defect::Lease(lease::Defect::ShedOwn), 2000),
+    (Defect::Lease(lease::Defect::ShedOwn), 500),
     (
         Defect::Driver(Mode::Leader, DriverDefect::StartWithoutGrant),
         1000,

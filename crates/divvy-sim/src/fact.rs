@@ -326,9 +326,20 @@ pub enum Fact<'a> {
         left: usize,
         /// Below how many it gives up none.
         least: usize,
+        /// Whether it has had the partition for as long as it has to.
+        has_run: bool,
         /// Whether another worker should have the partition, as it knows, or nobody
         /// should and this member has more than it may.
         has_reason: bool,
+    },
+    /// A member stops a partition because it knows that its lease is lost.
+    LeaseLost {
+        /// Which member.
+        member: usize,
+        /// Which partition.
+        partition: usize,
+        /// Until when it still works on it, as it said.
+        until: Option<Moment>,
     },
     /// A member has work under way.
     Busy {

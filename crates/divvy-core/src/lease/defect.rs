@@ -55,6 +55,11 @@ pub enum Defect {
     /// A partition is given up although it has become this worker's while it
     /// was asked whether it may move.
     ShedOwn,
+    /// A lease that is known to be lost keeps its grant until that ends by
+    /// itself.
+    KeepLostGrant,
+    /// A partition is given up before it has run for as long as it has to.
+    ShedEarly,
     /// A store that forgot is waited for as long as the own lease lasts, not
     /// the longest one.
     QuarantineByOwnLease,
@@ -86,6 +91,8 @@ impl Defect {
         Self::RenewOnce,
         Self::RenewFirstBatch,
         Self::ShedOwn,
+        Self::KeepLostGrant,
+        Self::ShedEarly,
         Self::QuarantineByOwnLease,
     ];
 }

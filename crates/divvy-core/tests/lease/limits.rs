@@ -324,3 +324,31 @@ fn whoever_hears_first_that_a_workload_grows_leaves_to_the_others_what_is_theirs
     assert!(cluster.starts.values().all(|(count, _)| *count == 1));
     assert!(cluster.is_settled());
 }
+
+#[test]
+fn partitions_that_another_does_not_take_are_taken_a_few_at_a_time() {
+    let mut cluster = Cluster::new();
+    let paced = LeaseSettings {
+        acquires_per_reconcile: 2,
+        ..settings()
+    };
+    cluster.start(Cluster::setup("a", &[("demo", 40)], paced));
+    let idle = cluster.start(Cluster::setup("b", &[("demo", 40)], settings()));
+    // It is alive, and its wishes never reach the store.
+    cluster.places[idle].grants_take = Duration::from_secs(3_600);
+    cluster.pass(ms(3_000));
+    let own = cluster.shares()[0];
+    assert!(own > 0 && own < 40, "its own share: {own}");
+    let before = cluster.now;
+    while cluster.shares()[0] < own + 6 {
+        cluster.pass(ms(100));
+        let span = cluster.now.since(before);
+        let most = own + 2 * (span.as_millis() / 5_000 + 2) as usize;
+        assert!(
+            cluster.shares()[0] <= most,
+            "{:?} after {span:?}",
+            cluster.shares()
+        );
+        assert!(span < Duration::from_secs(60));
+    }
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divvy_core::lease::{Event, Group, LeaseSettings};
 
-use crate::cluster::{Cluster, ms, settings};
+use crate::cluster::{Cluster, key, ms, settings};
 
 #[test]
 fn a_partition_that_outlives_its_group_is_explained_after_others_have_gone() {
@@ -138,4 +138,24 @@ fn groups_of_the_store_are_served_and_bad_ones_keep_the_last_good() {
     cluster.set_group("demo", r#"{"name": "demo", "units": 20}"#);
     let took = cluster.until(ms(6_000), |cluster| cluster.running() == 20);
     assert!(took < ms(500), "{took:?}");
+}
+
+#[test]
+fn a_lease_that_is_granted_after_its_group_has_gone_is_given_back_and_not_started() {
+    let mut cluster = Cluster::new();
+    cluster.start(Cluster::setup("a", &[("one", 1), ("two", 1)], settings()));
+    // Long after it has asked, and before it is answered.
+    cluster.places[0].grants_take = ms(700);
+    cluster.pass(ms(700));
+    assert_eq!(cluster.running(), 0);
+    let two = Group::new("two", 1).unwrap();
+    cluster.hand(0, Event::Regrouped(vec![two]));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 1);
+    assert!(!cluster.starts.contains_key(&key("one", 0)));
+    cluster.until(ms(100), |cluster| {
+        cluster
+            .table
+            .holder(cluster.time(), &key("one", 0))
+            .is_none()
+    });
 }

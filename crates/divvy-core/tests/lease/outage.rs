@@ -180,3 +180,43 @@ fn leases_are_renewed_while_a_partition_takes_long_to_stop() {
     cluster.let_go(0);
     cluster.until(ms(2_000), |cluster| cluster.shares()[1] == 24);
 }
+
+#[test]
+fn a_partition_that_cannot_be_renewed_is_asked_to_stop_a_tenth_of_the_lease_before_its_end() {
+    let mut cluster = two();
+    cluster.places[0].is_cut_off = true;
+    let ends = |cluster: &Cluster| {
+        let held = cluster.places[0].member.held();
+        held.filter_map(|held| held.until).min()
+    };
+    let end = ends(&cluster).unwrap();
+    cluster.until(ms(10_000), |cluster| cluster.places[0].running.is_empty());
+    let left = end.since(cluster.now);
+    let ahead = settings().drain_ahead();
+    assert!(
+        left >= ahead - ms(10) && left <= ahead,
+        "{left:?} before the end"
+    );
+}
+
+#[test]
+fn a_release_that_fails_is_tried_again_before_the_lease_is_over() {
+    let mut cluster = two();
+    let lease = cluster.places[0].running.keys().next().cloned().unwrap();
+    cluster.places[0].holds_stops = true;
+    cluster.hand(0, Event::DrainAsked(true));
+    cluster.until(ms(3_000), |cluster| {
+        !cluster.places[0].stops_held.is_empty()
+    });
+    // It has stopped when the store is away, and the lease is still its own.
+    cluster.is_down = true;
+    cluster.places[0].holds_stops = false;
+    cluster.let_go(0);
+    cluster.pass(ms(3_000));
+    assert!(cluster.table.holder(cluster.time(), &lease).is_some());
+    cluster.is_down = false;
+    cluster.until(ms(3_000), |cluster| {
+        let holder = cluster.table.holder(cluster.time(), &lease);
+        holder.is_none_or(|holder| holder.worker != "c:a")
+    });
+}

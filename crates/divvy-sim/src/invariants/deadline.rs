@@ -27,6 +27,8 @@ struct Tenure {
     /// Until when its lease lets it work, by the tenure that earned that: the
     /// store may keep one that was given up long ago after the one that works.
     earned: BTreeMap<Nonce, Moment>,
+    /// The tenure whose grant has ended, for good.
+    ended: Option<Nonce>,
     /// How long before its deadline nothing is started any more.
     start_ahead: Duration,
     /// Until when it says that it works; nothing inside if no longer.
@@ -75,7 +77,8 @@ impl Holder {
         until.is_some_and(|until| now < until)
     }
 
-    /// Gives what was earned, if the deadline is beyond that.
+    /// Gives what was earned, if the deadline is beyond that. A grant that has
+    /// ended earns nothing any more.
     fn set(
         &mut self,
         partition: usize,
@@ -84,6 +87,11 @@ impl Holder {
     ) -> Option<Moment> {
         let tenure = self.tenure(partition);
         tenure.deadline = Some(until);
+        match until {
+            None => tenure.ended = nonce.or(tenure.ended),
+            Some(_) if nonce.is_some() && nonce == tenure.ended => return Some(Moment::default()),
+            Some(_) => {}
+        }
         let earned = match nonce {
             Some(nonce) => tenure.earned.get(&nonce),
             None => tenure.earned.values().max(),
@@ -142,6 +150,44 @@ impl Deadlines {
         Err(format!(
             "m{member} works until {until:?} and the renewals of its session give it {earned:?}"
         ))
+    }
+
+    /// What the lease of a single partition lets a member do.
+    fn observe_lease(&mut self, fact: &Fact<'_>) -> Result<(), String> {
+        match *fact {
+            Fact::LeaseKept {
+                member,
+                partition,
+                nonce,
+                sent,
+                ttl,
+            } => {
+                self.members[member].keep(partition, nonce, sent, ttl);
+                Ok(())
+            }
+            Fact::TenureDeadline {
+                member,
+                partition,
+                nonce,
+                until_local,
+                ..
+            } => match self.members[member].set(partition, nonce, until_local) {
+                None => Ok(()),
+                Some(earned) => Err(format!(
+                    "m{member} works on partition {partition} until {until_local:?} and its \
+                     lease gives it {earned:?}"
+                )),
+            },
+            Fact::LeaseLost {
+                member,
+                partition,
+                until: Some(until),
+            } => Err(format!(
+                "m{member} knows that the lease of partition {partition} is lost, and works on \
+                 it until {until:?}"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether what is started may be.
@@ -244,29 +290,9 @@ impl Invariant for Deadlines {
                 until_local,
                 ..
             } => self.told(member, identity.map(|(_, session)| session), until_local),
-            Fact::LeaseKept {
-                member,
-                partition,
-                nonce,
-                sent,
-                ttl,
-            } => {
-                self.members[member].keep(partition, nonce, sent, ttl);
-                Ok(())
+            Fact::LeaseKept { .. } | Fact::TenureDeadline { .. } | Fact::LeaseLost { .. } => {
+                self.observe_lease(seen.fact)
             }
-            Fact::TenureDeadline {
-                member,
-                partition,
-                nonce,
-                until_local,
-                ..
-            } => match self.members[member].set(partition, nonce, until_local) {
-                None => Ok(()),
-                Some(earned) => Err(format!(
-                    "m{member} works on partition {partition} until {until_local:?} and its \
-                     lease gives it {earned:?}"
-                )),
-            },
             Fact::StopAsked { .. } | Fact::StartAsked { .. } | Fact::StartBegins { .. } => {
                 self.observe_start(seen.fact)
             }

@@ -39,6 +39,13 @@ impl Invariant for SteadyWork {
             } => Err(format!(
                 "m{member} gives up a partition within its limits that no other worker should have"
             )),
+            Fact::Shed {
+                member,
+                has_run: false,
+                ..
+            } => Err(format!(
+                "m{member} gives up a partition that has not run for as long as it has to"
+            )),
             Fact::Unrenewed {
                 member,
                 partition,

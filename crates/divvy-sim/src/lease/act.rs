@@ -1,5 +1,7 @@
 //! What a machine asks for, done.
 
+use std::time::Duration;
+
 use divvy_core::Moment;
 use divvy_core::leader::HookId;
 use divvy_core::lease::{Action, Event, Member, Operation, StopReason, TenureId};
@@ -10,7 +12,7 @@ use super::{LeaseFault, LeaseFaultKind, LeaseMode, LeaseWorld, PlacePlan, Worker
 use crate::coverage::Mishap;
 use crate::fact::{Fact, Phase};
 use crate::invariants::Broken;
-use crate::world::{Coordination, Hook, Observed, Over, Start};
+use crate::world::{Arrival, Coordination, Happening, Hook, Observed, Over, Start};
 
 impl LeaseWorld {
     pub(super) fn act(
@@ -65,12 +67,22 @@ impl LeaseWorld {
 
     /// A member that asks for leases may be asked to stop at that moment.
     fn leave_asking(&mut self, member: usize, operation: &Operation) {
+        let process = &self.processes[member];
         let asks = matches!(operation, Operation::Acquire { .. });
-        let leaves = &mut self.processes[member].host.leaves_asking;
-        if let Some(away) = leaves.take_if(|_| asks && self.phase == Phase::Faults) {
-            self.count(Mishap::Leave);
+        if asks && process.host.leaves_asking.is_some() {
+            let leave = Arrival::Errand(Self::leave_now);
+            let leave = Happening::Arrive(member, process.generation, leave);
+            self.after(Duration::ZERO, leave);
+        }
+    }
+
+    fn leave_now(&mut self, member: usize) -> Result<(), Broken> {
+        let away = self.processes[member].host.leaves_asking.take();
+        if let Some(away) = away.filter(|_| self.phase == Phase::Faults) {
+            self.count(Mishap::LeaveAsking);
             self.ask_to_stop(member, Event::Stop, away);
         }
+        Ok(())
     }
 
     fn set_deadline(
@@ -125,6 +137,7 @@ impl LeaseWorld {
             tenure,
             nonce: self.own.nonces.get(&(partition, token)).copied(),
             until: Some(until),
+            since: process.clock.at(self.now),
             stopping: false,
         };
         process.running.insert(partition, running);
@@ -197,11 +210,26 @@ impl LeaseWorld {
                 };
                 // One of those it has is the one that it gives up.
                 let left = self.processes[member].owned().count() - 1;
+                let running = self.processes[member].running.get(&self.partition_of(key));
+                let now = self.processes[member].clock.at(self.now);
+                let has_run = running.is_none_or(|running| {
+                    now.since(running.since) >= self.profile.settings.min_runtime
+                });
                 self.tell(&Fact::Shed {
                     member,
                     left,
                     least,
+                    has_run,
                     has_reason,
+                })
+            }
+            StopReason::Lost => {
+                let partition = self.partition_of(key);
+                let running = self.processes[member].running.get(&partition);
+                self.tell(&Fact::LeaseLost {
+                    member,
+                    partition,
+                    until: running.and_then(|running| running.until),
                 })
             }
             // That of a partition which was still starting was decided before.

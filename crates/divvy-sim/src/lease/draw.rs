@@ -29,6 +29,9 @@ const WALLS: u64 = 0x7761_6c6c;
 /// So are stops of members that ask for leases.
 const LEAVES: u64 = 0x6c65_6176;
 
+/// So are more changes of weights.
+const WEIGHTS: u64 = 0x7765_6967;
+
 /// A day, in milliseconds.
 const DAY_MS: i64 = 86_400_000;
 
@@ -100,7 +103,9 @@ fn leave_asking(dice: &mut Dice, profile: &mut LeaseProfile) {
     let (span, lease) = (profile.faults_until.elapsed(), profile.settings.lease_ttl);
     for _ in 0..dice.between(1, 3) {
         let kind = LeaseFaultKind::LeaveAsking(dice.below(64));
-        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        // Most ask at the beginning, and some only when others fail.
+        let at = dice.span(Duration::ZERO, span);
+        let at = TrueTime::ZERO + dice.pick(&[Duration::ZERO, at]);
         let lasts = dice.span(lease / 20, lease * 3);
         profile.faults.push(LeaseFault { at, lasts, kind });
     }
@@ -204,24 +209,28 @@ fn drive(dice: &mut Dice, profile: &mut LeaseProfile) {
     }
 }
 
-/// Lets weights change within the time that an answer takes, and settings be
-/// read again, in some worlds.
+/// Lets weights change within the time that an answer takes.
+fn reweigh(dice: &mut Dice, profile: &mut LeaseProfile) {
+    let (span, most) = (profile.faults_until.elapsed(), profile.slowest_way());
+    profile.latency = (most / 2, most);
+    profile.settings.shedding = true;
+    profile.settings.min_runtime = Duration::ZERO;
+    profile.settings.move_cooldown = profile.settings.lease_ttl / 20;
+    for _ in 0..dice.between(8, 24) {
+        let weight = dice.pick(&[0.25, 0.5, 2.0, 4.0]);
+        let kind = LeaseFaultKind::Weight(dice.below(64), weight);
+        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        let lasts = dice.span(most / 2, most * 4);
+        profile.faults.push(LeaseFault { at, lasts, kind });
+    }
+}
+
+/// Lets weights change fast, and settings be read again, in some worlds.
 fn unsettle(dice: &mut Dice, profile: &mut LeaseProfile) {
     let lease = profile.settings.lease_ttl;
     let span = profile.faults_until.elapsed();
     if dice.chance(0.05) {
-        let most = profile.settings.renewal_try() / 3;
-        profile.latency = (most / 2, most);
-        profile.settings.shedding = true;
-        profile.settings.min_runtime = Duration::ZERO;
-        profile.settings.move_cooldown = lease / 20;
-        for _ in 0..dice.between(8, 24) {
-            let weight = dice.pick(&[0.25, 0.5, 2.0, 4.0]);
-            let kind = LeaseFaultKind::Weight(dice.below(64), weight);
-            let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
-            let lasts = dice.span(most / 2, most * 4);
-            profile.faults.push(LeaseFault { at, lasts, kind });
-        }
+        reweigh(dice, profile);
     }
     if dice.chance(0.2) {
         for _ in 0..dice.between(1, 3) {
@@ -291,11 +300,7 @@ pub(super) fn profile(seed: u64) -> LeaseProfile {
     let mut drivers = Dice::new(seed ^ DRIVERS);
     unsettle(&mut drivers, &mut profile);
     drive(&mut drivers, &mut profile);
-    lengthen(&mut Dice::new(seed ^ LEASES), &mut profile);
-    mix(&mut Dice::new(seed ^ PRESETS), &mut profile);
-    reload(&mut Dice::new(seed ^ RELOADS), &mut profile);
-    step_walls(&mut Dice::new(seed ^ WALLS), &mut profile);
-    leave_asking(&mut Dice::new(seed ^ LEAVES), &mut profile);
+    add_on_own_dice(seed, &mut profile);
     // Tokens that were forgotten are above those of a clock that was set back:
     // no protocol can make up for both.
     if profile.faults.iter().any(|fault| fault.kind.forgets()) {
@@ -308,6 +313,19 @@ pub(super) fn profile(seed: u64) -> LeaseProfile {
         }
     }
     profile
+}
+
+/// Adds what is drawn on its own.
+fn add_on_own_dice(seed: u64, profile: &mut LeaseProfile) {
+    lengthen(&mut Dice::new(seed ^ LEASES), profile);
+    mix(&mut Dice::new(seed ^ PRESETS), profile);
+    reload(&mut Dice::new(seed ^ RELOADS), profile);
+    step_walls(&mut Dice::new(seed ^ WALLS), profile);
+    leave_asking(&mut Dice::new(seed ^ LEAVES), profile);
+    let mut weights = Dice::new(seed ^ WEIGHTS);
+    if !profile.faults.is_empty() && weights.chance(0.1) {
+        reweigh(&mut weights, profile);
+    }
 }
 
 fn groups(dice: &mut Dice, preset: LeasePreset) -> Vec<GroupPlan> {

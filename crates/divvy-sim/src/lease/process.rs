@@ -20,6 +20,7 @@ pub(crate) struct Running {
     pub(super) nonce: Option<Nonce>,
     /// Until when its effects count; nothing if no longer.
     pub(super) until: Option<Moment>,
+    pub(super) since: Moment,
     /// It was asked to stop.
     pub(super) stopping: bool,
 }

@@ -109,7 +109,9 @@ impl Member {
     fn lose(&mut self, id: TenureId) {
         let tenure = self.tenures.get_mut(id).expect("it was just there");
         tenure.is_lost = true;
-        self.void(vec![id]);
+        if !self.is_planted(Defect::KeepLostGrant) {
+            self.void(vec![id]);
+        }
         self.stop_tenure(id, StopReason::Lost);
     }
 

@@ -115,7 +115,8 @@ impl Member {
         let has_run = self.now.since(tenure.since) >= self.setup.settings.min_runtime;
         let keep = self.units.get(tenure.unit).keep_until;
         let is_kept = keep.is_some_and(|until| self.now < until);
-        has_run && (!is_kept || self.is_planted(Defect::ShedInVain))
+        (has_run || self.is_planted(Defect::ShedEarly))
+            && (!is_kept || self.is_planted(Defect::ShedInVain))
     }
 
     pub(super) fn cooling_read(&mut self, ids: &[TenureId], cooling: &[bool]) {
