@@ -36,14 +36,18 @@ pub struct Group {
     max_per_worker: Option<u32>,
 }
 
-/// The document of a group.
+/// The document of a group. Whoever writes it in Go without tags spells the
+/// fields as Go does.
 #[derive(Serialize, Deserialize)]
 struct Document {
-    name: String,
+    #[serde(alias = "Name")]
+    name: Option<String>,
+    #[serde(alias = "Units")]
     units: i64,
     #[serde(
         default,
         rename = "maxConsumersPerNode",
+        alias = "MaxConsumersPerNode",
         skip_serializing_if = "Option::is_none"
     )]
     max_per_worker: Option<i64>,
@@ -78,7 +82,7 @@ impl Group {
         &self.name
     }
 
-    /// How many partitions it has.
+    /// How many partitions it has: 0 where its document stops it.
     pub const fn partitions(&self) -> u32 {
         self.partitions
     }
@@ -88,8 +92,9 @@ impl Group {
         self.max_per_worker
     }
 
-    /// Reads the document that a store has under `name`. Fields that it does
-    /// not know are passed over: others may share the store.
+    /// Reads the document that a store has under `name`, which need not repeat
+    /// that name. One of 0 units stops the group. Unknown fields are ignored:
+    /// others may share the store.
     pub fn from_json(name: &str, json: &str) -> Result<Self, Error> {
         if json.len() > GROUP_BYTES_MAX {
             let rule = format!("must have at most {GROUP_BYTES_MAX} bytes");
@@ -102,13 +107,17 @@ impl Group {
         }
         let document: Document =
             serde_json::from_str(json).map_err(|error| Error::document("group", error))?;
-        if document.name != name {
+        // Go writes an empty name where none was set.
+        if let Some(other) = document
+            .name
+            .filter(|other| !["", name].contains(&&**other))
+        {
             let rule = format!("must be \"{name}\", under which it is stored");
-            return Err(Invalid::new("name", &document.name, rule).into());
+            return Err(Invalid::new("name", other, rule).into());
         }
         let units = u32::try_from(document.units).ok();
-        let Some(units) = units.filter(|units| (1..=PARTITIONS_MAX).contains(units)) else {
-            let rule = format!("must be in 1..={PARTITIONS_MAX}");
+        let Some(units) = units.filter(|units| *units <= PARTITIONS_MAX) else {
+            let rule = format!("must be in 0..={PARTITIONS_MAX}");
             return Err(Invalid::new("units", document.units, rule).into());
         };
         let most = document.max_per_worker.unwrap_or(0);
@@ -116,13 +125,17 @@ impl Group {
             let rule = format!("must be in 0..={}", u32::MAX);
             return Err(Invalid::new("maxConsumersPerNode", most, rule).into());
         };
-        Ok(Self::new(name, units)?.with_max_per_worker(most))
+        let group = Self::new(name, units.max(1))?.with_max_per_worker(most);
+        Ok(Self {
+            partitions: units,
+            ..group
+        })
     }
 
     /// Its document.
     pub fn to_json(&self) -> String {
         let document = Document {
-            name: self.name.to_string(),
+            name: Some(self.name.to_string()),
             units: self.partitions.into(),
             max_per_worker: self.max_per_worker.map(i64::from),
         };

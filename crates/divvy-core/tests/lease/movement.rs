@@ -120,7 +120,8 @@ fn groups_of_the_store_are_served_and_bad_ones_keep_the_last_good() {
         "{",
         "[]",
         r#"{"name": "x", "units": 5}"#,
-        r#"{"name": "demo", "units": 0}"#,
+        r#"{"name": "demo", "units": -1}"#,
+        r#"{"name": "demo"}"#,
     ] {
         cluster.set_group("demo", bad);
         cluster.pass(ms(1_000));
@@ -158,4 +159,41 @@ fn a_lease_that_is_granted_after_its_group_has_gone_is_given_back_and_not_starte
             .holder(cluster.time(), &key("one", 0))
             .is_none()
     });
+}
+
+#[test]
+fn workload_documents_are_read_as_rendezgo_reads_them() {
+    for document in [
+        r#"{"units": 6}"#,
+        r#"{"name": "", "units": 6}"#,
+        r#"{"name": null, "units": 6}"#,
+        r#"{"Name": "demo", "Units": 6, "MaxConsumersPerNode": 0}"#,
+    ] {
+        let mut cluster = Cluster::new();
+        let mut setup = Cluster::setup("a", &[], settings());
+        setup.dynamic = true;
+        cluster.start(setup);
+        cluster.set_group("demo", document);
+        cluster.pass(ms(2_000));
+        assert_eq!(cluster.running(), 6, "{document}");
+    }
+    let limited = Group::from_json("demo", r#"{"Units": 6, "MaxConsumersPerNode": 2}"#).unwrap();
+    assert_eq!(
+        (limited.partitions(), limited.max_per_worker()),
+        (6, Some(2))
+    );
+}
+
+#[test]
+fn document_of_zero_units_stops_its_workload_also_where_settings_name_it() {
+    let mut cluster = Cluster::new();
+    let mut setup = Cluster::setup("a", &[("demo", 12), ("mail", 3)], settings());
+    setup.dynamic = true;
+    cluster.start(setup);
+    cluster.until(ms(2_000), |cluster| cluster.running() == 15);
+    cluster.set_group("demo", r#"{"name": "demo", "units": 0}"#);
+    cluster.until(ms(2_000), |cluster| cluster.running() == 3);
+    assert!(cluster.problems(0).is_empty(), "{:?}", cluster.problems(0));
+    cluster.set_group("demo", r#"{"name": "demo", "units": 4}"#);
+    cluster.until(ms(6_000), |cluster| cluster.running() == 7);
 }

@@ -130,12 +130,17 @@ impl Groups {
     }
 }
 
-/// The store's groups, and those of the settings that it does not name.
+/// The store's groups, and those of the settings that it does not name, without
+/// those that the store stops.
 fn combined(own: &[Group], stored: &BTreeMap<Box<str>, Group>) -> Vec<Group> {
     let unnamed = own
         .iter()
         .filter(|group| !stored.contains_key(group.name().as_str()));
-    let mut all: Vec<Group> = unnamed.chain(stored.values()).cloned().collect();
+    let all = unnamed.chain(stored.values());
+    let mut all: Vec<Group> = all
+        .filter(|group| group.partitions() > 0)
+        .cloned()
+        .collect();
     all.sort_by(|a, b| a.name().cmp(b.name()));
     all
 }
