@@ -26,6 +26,8 @@ pub(crate) struct Place {
     pub(crate) is_cut_off: bool,
     /// The store grants leases to it, and the answers are lost.
     pub(crate) loses_grants: bool,
+    /// The store refuses its acquires, and nothing else.
+    pub(crate) refuses_acquires: bool,
     /// How long an answer to a wish for leases takes.
     pub(crate) grants_take: Duration,
     pub(crate) running: BTreeMap<LeaseKey, Token>,
@@ -119,6 +121,7 @@ impl Cluster {
             is_up: true,
             is_cut_off: false,
             loses_grants: false,
+            refuses_acquires: false,
             grants_take: WAY,
             running: BTreeMap::new(),
             ended: None,
@@ -323,6 +326,9 @@ impl Cluster {
         let failed = Reply::Failed(StoreErrorKind::Unknown, "no answer".into());
         if self.is_down || self.places[place].is_cut_off || !self.places[place].is_up {
             return failed;
+        }
+        if self.places[place].refuses_acquires && matches!(operation, Operation::Acquire { .. }) {
+            return Reply::Failed(StoreErrorKind::Unfit, "memory is full".into());
         }
         let worker = self.places[place].member.worker().clone();
         let time = self.time();

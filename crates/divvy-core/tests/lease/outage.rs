@@ -220,3 +220,45 @@ fn a_release_that_fails_is_tried_again_before_the_lease_is_over() {
         holder.is_none_or(|holder| holder.worker != "c:a")
     });
 }
+
+#[test]
+fn recovery_is_reported_when_refused_acquires_are_granted_and_pauses_grow_until_then() {
+    let mut cluster = two();
+    let told = |cluster: &Cluster, is_it: fn(&Report) -> bool| {
+        let reports = cluster.places[1].reports.iter();
+        reports.filter(|report| is_it(report)).count()
+    };
+    let pauses = |report: &Report| matches!(report, Report::Backoff(_));
+    let recovered = |report: &Report| *report == Report::Recovered;
+    cluster.places[1].refuses_acquires = true;
+    cluster.kill(0);
+    cluster.until(ms(25_000), |cluster| told(cluster, pauses) > 0);
+    cluster.pass(ms(120_000));
+    // The life of the store is asked for every five seconds.
+    for _ in 0..24 {
+        cluster.reconnect("first");
+        cluster.pass(ms(5_000));
+    }
+    assert_eq!(told(&cluster, recovered), 0, "nothing was granted");
+    // Pauses of up to 1, 2, 4, … 30 s, 15 on average from then on.
+    let count = told(&cluster, pauses);
+    assert!((3..=40).contains(&count), "{count} pauses in 240 s");
+    cluster.places[1].refuses_acquires = false;
+    cluster.until(ms(40_000), |cluster| cluster.shares()[1] == 24);
+    cluster.until(ms(1_000), |cluster| told(cluster, recovered) == 1);
+}
+
+#[test]
+fn recovery_is_reported_when_nothing_is_left_to_take_that_was_refused() {
+    let mut cluster = two();
+    let hung = cluster.shares()[0];
+    cluster.places[1].refuses_acquires = true;
+    cluster.kill(0);
+    cluster.pass(ms(60_000));
+    assert_eq!(cluster.shares()[1], 24 - hung);
+    cluster.start(Cluster::setup("c", &[("demo", 24)], settings()));
+    cluster.until(ms(120_000), |cluster| cluster.running() == 24);
+    cluster.until(ms(60_000), |cluster| {
+        cluster.places[1].reports.contains(&Report::Recovered)
+    });
+}

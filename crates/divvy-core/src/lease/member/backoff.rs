@@ -1,7 +1,9 @@
 //! Pausing when the store fails: what need not be done now waits.
 
+use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
+use super::operations::Purpose;
 use crate::moment::Moment;
 use crate::random::Random;
 
@@ -10,34 +12,78 @@ const PAUSE_MIN: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Backoff {
+    /// Pauses since the store last worked.
     failures: u32,
     until: Option<Moment>,
+    /// Kinds of operations that have failed and not succeeded since.
+    failed: Vec<Discriminant<Purpose>>,
+    /// The pause began because the store refused something: it was reached.
+    is_refused: bool,
+    /// Since when nothing has failed.
+    calm_since: Option<Moment>,
 }
 
 impl Backoff {
-    /// The store failed. Gives how long the pause is, if one begins.
+    /// An operation failed, or was refused. Gives how long the pause is, if one
+    /// begins.
     pub(super) fn fail(
         &mut self,
         now: Moment,
+        (purpose, is_refused): (&Purpose, bool),
         (first, most): (Duration, Duration),
         random: &mut Random,
     ) -> Option<Duration> {
+        if !self.has_failed(purpose) {
+            self.failed.push(discriminant(purpose));
+        }
+        self.calm_since = None;
         if self.is_active(now) {
             return None;
         }
+        self.is_refused = is_refused;
         let pause = pause(self.failures, (first, most), random);
         self.failures = self.failures.saturating_add(1);
         self.until = Some(now + pause);
         Some(pause)
     }
 
-    /// The store answered. Whether it had failed before.
-    pub(super) fn succeed(&mut self, now: Moment) -> bool {
-        if self.is_active(now) || self.failures == 0 {
+    /// An operation succeeded. Whether the store works again by that: each kind
+    /// of operation that failed has succeeded since.
+    pub(super) fn succeed(&mut self, now: Moment, purpose: &Purpose) -> bool {
+        let is_active = self.is_active(now);
+        // Other operations that end during a pause were sent before it.
+        if self.failures == 0 || is_active && !purpose.goes_on() {
             return false;
         }
-        *self = Self::default();
-        true
+        self.failed.retain(|kind| *kind != discriminant(purpose));
+        let is_over = self.failed.is_empty() && !is_active;
+        if is_over {
+            *self = Self::default();
+        }
+        is_over
+    }
+
+    /// Everything was looked at. Whether nothing has failed for this long: what
+    /// failed before is perhaps not needed any more.
+    pub(super) fn is_calm(&mut self, now: Moment, span: Duration) -> bool {
+        if self.failures == 0 || self.is_active(now) {
+            return false;
+        }
+        let since = *self.calm_since.get_or_insert(now);
+        now.since(since) >= span
+    }
+
+    /// Whether operations of this kind have failed and not succeeded since.
+    pub(super) fn has_failed(&self, purpose: &Purpose) -> bool {
+        self.failed.contains(&discriminant(purpose))
+    }
+
+    /// Whether an answer says that a pause need not last: where the store was
+    /// not reached, and the next try does not fail all the same; or where it
+    /// answers what had failed.
+    pub(super) fn is_answered(&self, purpose: Option<&Purpose>) -> bool {
+        let may_be_reached = !self.is_refused && self.failures <= 1;
+        may_be_reached || purpose.is_some_and(|purpose| self.has_failed(purpose))
     }
 
     /// The store answered something: what waits need not wait longer than this.

@@ -59,7 +59,7 @@ impl Member {
                     self.renew_all();
                     self.beat();
                 }
-                self.store_answers();
+                self.store_answers(None);
                 self.open_again();
                 self.resync();
             }
@@ -134,8 +134,10 @@ impl Member {
     /// The store answers again: a pause that is left from when it did not ends
     /// soon, and not at the same time for all who wait. Only what goes on during
     /// a pause can tell.
-    fn store_answers(&mut self) {
-        if !self.backoff.is_active(self.now) || self.is_planted(Defect::BackoffForever) {
+    fn store_answers(&mut self, purpose: Option<&Purpose>) {
+        let is_pausing =
+            self.backoff.is_active(self.now) && !self.is_planted(Defect::BackoffForever);
+        if !is_pausing || !self.backoff.is_answered(purpose) {
             return;
         }
         let soon = self.random.within(self.setup.settings.renewal_retry());
@@ -146,12 +148,13 @@ impl Member {
     }
 
     fn replied(&mut self, purpose: Purpose, reply: Reply) {
-        let goes_on = matches!(
-            purpose,
-            Purpose::Open(_) | Purpose::Beat(_) | Purpose::Renew(..) | Purpose::Release(_)
-        );
-        if goes_on && !matches!(reply, Reply::Failed(..)) {
-            self.store_answers();
+        if purpose.is_proved_by(&reply) {
+            if purpose.goes_on() {
+                self.store_answers(Some(&purpose));
+            }
+            if self.backoff.succeed(self.now, &purpose) {
+                self.report(Report::Recovered);
+            }
         }
         match (purpose, reply) {
             (purpose, Reply::Failed(kind, why)) => self.failed(purpose, kind, &why),
@@ -204,7 +207,8 @@ impl Member {
         }
         let settings = &self.setup.settings;
         let span = (settings.backoff, settings.backoff_max);
-        if let Some(pause) = self.backoff.fail(self.now, span, &mut self.random) {
+        let failed = (&purpose, is_refused);
+        if let Some(pause) = self.backoff.fail(self.now, failed, span, &mut self.random) {
             self.report(Report::Backoff(pause));
             if is_refused {
                 self.problem(format!("the store refuses: {why}"));

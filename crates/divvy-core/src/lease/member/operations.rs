@@ -2,8 +2,9 @@
 
 use super::tenure::Attempt;
 use crate::lease::action::TenureId;
+use crate::lease::event::Reply;
 use crate::moment::Moment;
-use crate::store::Nonce;
+use crate::store::{Acquired, Nonce};
 
 /// What an operation is for, so that its reply finds its way.
 #[derive(Debug, Clone)]
@@ -34,4 +35,27 @@ pub(super) enum Purpose {
     Mark,
     /// Adding to the log of moves.
     Log,
+}
+
+impl Purpose {
+    /// Whether such operations go on while all else pauses because the store
+    /// has failed.
+    pub(super) const fn goes_on(&self) -> bool {
+        matches!(
+            self,
+            Self::Open(_) | Self::Beat(_) | Self::Renew(..) | Self::Release(_)
+        )
+    }
+
+    /// Whether a reply proves that the store does such operations. A lease that
+    /// another holds is read, and not written.
+    pub(super) fn is_proved_by(&self, reply: &Reply) -> bool {
+        match reply {
+            Reply::Failed(..) => false,
+            Reply::Acquired(answers) => answers
+                .iter()
+                .any(|answer| matches!(answer, Acquired::Granted(_))),
+            _ => true,
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::backoff::Backoff;
 use super::operations::Purpose;
 use super::placement;
 use super::roster::Peer;
@@ -59,7 +60,9 @@ impl Member {
     }
 
     pub(super) fn members_read(&mut self, members: &[store::Member], wishes: Option<&str>) {
-        if self.backoff.succeed(self.now) {
+        let interval = self.setup.settings.reconcile_interval;
+        if self.backoff.is_calm(self.now, interval) && !self.is_kept_from_taking() {
+            self.backoff = Backoff::default();
             self.report(Report::Recovered);
         }
         if self.life != Life::Live || self.is_unlisted(members) {

@@ -194,6 +194,13 @@ impl Member {
         Some((at.max(not_before), false))
     }
 
+    /// Whether the store failed to grant, and something is still to be taken.
+    pub(super) fn is_kept_from_taking(&self) -> bool {
+        let acquire = Purpose::Acquire(Vec::new(), self.now);
+        let mut units = self.units.iter().filter(|(_, unit)| unit.is_takeable());
+        self.backoff.has_failed(&acquire) && units.any(|(_, unit)| self.takes_at(unit).is_some())
+    }
+
     /// What is paced begins anew with every interval.
     pub(super) fn pace(&mut self) {
         if self.now.since(self.pace_since) >= self.setup.settings.reconcile_interval {
