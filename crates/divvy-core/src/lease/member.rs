@@ -71,6 +71,9 @@ pub use self::explanation::Explained;
 pub use self::outlook::Outlook;
 pub use self::view::{Held, Misaligned, Misalignment};
 
+/// Of stops that nobody confirms, so many are named in the store.
+const UNCONFIRMED_TOLD: usize = 50;
+
 /// What a member is made of.
 #[derive(Debug, Clone)]
 pub struct MemberSetup {
@@ -355,6 +358,7 @@ impl Member {
             max_partitions: limit(settings.max_partitions),
             max_per_group: limit(settings.max_per_group),
             gives_up: Some(settings.giving_up()),
+            unconfirmed: self.unconfirmed().take(UNCONFIRMED_TOLD).collect(),
         }
     }
 

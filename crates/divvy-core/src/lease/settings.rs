@@ -84,6 +84,11 @@ pub struct LeaseSettings {
     /// How long a stop hook may take before it is reported. May be longer than
     /// a lease: renewals go on meanwhile.
     pub stop_deadline: Duration,
+    /// How long a stop hook may run before its lease is no longer renewed. The
+    /// lease then expires by itself; it is never released before the hook has
+    /// returned. Only for hooks that ask another service to stop, which may be
+    /// gone: without a value, leases are renewed until their stop has returned.
+    pub stop_confirm_timeout: Option<Duration>,
     /// What happens to a hook that does not end.
     pub overdue: Overdue,
     /// How long a stop may take; after it the member ends, and what has not
@@ -194,6 +199,13 @@ impl LeaseSettings {
                 return Err(Invalid::new(field, format!("{value:?}"), rule));
             }
         }
+        if let Some(timeout) = self.stop_confirm_timeout
+            && timeout < self.stop_deadline
+        {
+            let rule = format!("must be at least stop_deadline ({:?})", self.stop_deadline);
+            let value = format!("{timeout:?}");
+            return Err(Invalid::new("stop_confirm_timeout", value, rule));
+        }
         if self.backoff_max < self.backoff {
             let rule = format!("must be at least backoff ({:?})", self.backoff);
             let value = format!("{:?}", self.backoff_max);
@@ -242,7 +254,11 @@ impl LeaseSettings {
             ("backoff_max", self.backoff_max),
             ("start_window", self.start_window),
         ];
-        self.intervals().into_iter().chain(others)
+        let confirm = self.stop_confirm_timeout;
+        self.intervals()
+            .into_iter()
+            .chain(others)
+            .chain(confirm.map(|timeout| ("stop_confirm_timeout", timeout)))
     }
 
     /// How partitions are given up for other workers, as others are told.
@@ -314,6 +330,7 @@ impl Default for LeaseSettings {
             operation_timeout: seconds(2),
             start_deadline: seconds(30),
             stop_deadline: seconds(20),
+            stop_confirm_timeout: None,
             overdue: Overdue::Report,
             shutdown_timeout: seconds(30),
             start_window: Duration::from_millis(900),

@@ -344,6 +344,10 @@ pub struct WorkerInfo {
     /// nothing is decided by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gives_up: Option<GivingUp>,
+    /// Partitions whose stop was not confirmed in time, some of them if there
+    /// are many: for those who look on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unconfirmed: Vec<String>,
 }
 
 /// When a worker gives up what another should have.
@@ -376,6 +380,7 @@ impl Default for WorkerInfo {
             max_partitions: None,
             max_per_group: None,
             gives_up: None,
+            unconfirmed: Vec::new(),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use divvy_core::lease::{Batches, Event, LeaseSettings, Report};
-use divvy_core::store::{LeaseTable, Nonce, Tenure, WorkerId};
+use divvy_core::lease::{Batches, Event, LeaseSettings, Misalignment, Report};
+use divvy_core::store::{LeaseName, LeaseTable, Nonce, Tenure, WorkerId, WorkerInfo};
 
 use crate::cluster::{CLUSTER, Cluster, key, ms, settings};
 
@@ -179,6 +179,87 @@ fn leases_are_renewed_while_a_partition_takes_long_to_stop() {
     assert!(cluster.problems(0).is_empty());
     cluster.let_go(0);
     cluster.until(ms(2_000), |cluster| cluster.shares()[1] == 24);
+}
+
+/// Settings that let a stop hook run for 40 s before its lease is left to
+/// expire.
+fn confirmed() -> LeaseSettings {
+    LeaseSettings {
+        stop_confirm_timeout: Some(ms(40_000)),
+        ..settings()
+    }
+}
+
+#[test]
+fn lease_of_an_unconfirmed_stop_expires_by_itself_and_is_not_released() {
+    let mut cluster = Cluster::new();
+    for name in ["a", "b"] {
+        cluster.start(Cluster::setup(name, &[("demo", 24)], confirmed()));
+    }
+    cluster.until(ms(2_000), |cluster| cluster.running() == 24);
+    cluster.pass(ms(5_000));
+    let mut keys: Vec<_> = cluster.places[0].running.keys().cloned().collect();
+    let (hung, before) = (keys.len(), cluster.places[0].given_back_by);
+    assert!(hung > 0);
+    cluster.places[0].holds_stops = true;
+    cluster.hand(0, Event::DrainAsked(true));
+    // All are asked to stop, and none returns: leases are renewed for 40 s.
+    cluster.until(ms(6_000), |cluster| {
+        cluster.places[0].stops_held.len() == hung
+    });
+    cluster.pass(ms(39_000));
+    assert_eq!(cluster.shares()[1], 24 - hung);
+    assert!(
+        !cluster
+            .problems(0)
+            .iter()
+            .any(|it| it.contains("not confirmed"))
+    );
+    cluster.pass(ms(2_000));
+    let told = cluster.problems(0);
+    let told = told.iter().filter(|it| it.contains("stop not confirmed"));
+    assert_eq!(told.count(), 1, "{:?}", cluster.problems(0));
+    for key in &keys {
+        let explained = cluster.places[0].member.explain(key).unwrap();
+        assert_eq!(explained.why, Some(Misalignment::StopNotConfirmed));
+    }
+    let seen = cluster
+        .table
+        .members(cluster.time(), &LeaseName::new("cluster", CLUSTER).unwrap());
+    let told = seen.iter().find(|member| member.name == "a").unwrap();
+    let told = WorkerInfo::from_json(told.info.as_deref().unwrap()).unwrap();
+    let mut told = told.unconfirmed;
+    told.sort();
+    keys.sort_by_key(ToString::to_string);
+    assert_eq!(
+        told,
+        keys.iter().map(ToString::to_string).collect::<Vec<_>>()
+    );
+    // Not given back: each lease lasts until it expires.
+    assert_eq!(cluster.shares()[1], 24 - hung);
+    assert_eq!(cluster.places[0].given_back_by, before);
+    for key in &keys {
+        cluster.places[0].running.remove(key);
+    }
+    let took = cluster.until(ms(12_000), |cluster| cluster.shares()[1] == 24);
+    assert!(took > ms(4_000), "before the leases had expired: {took:?}");
+    assert_eq!(cluster.places[0].given_back_by, before);
+    // The service is back: the worker takes part again.
+    cluster.let_go(0);
+    cluster.hand(0, Event::DrainAsked(false));
+    cluster.until(Duration::from_secs(240), |cluster| {
+        cluster.is_settled() && cluster.shares()[0] == hung
+    });
+}
+
+#[test]
+fn lease_of_a_stop_that_takes_long_is_kept_unless_the_setting_is_made() {
+    let mut cluster = two();
+    let hung = cluster.shares()[0];
+    cluster.places[0].holds_stops = true;
+    cluster.hand(0, Event::DrainAsked(true));
+    cluster.pass(ms(300_000));
+    assert_eq!(cluster.shares(), [hung, 24 - hung]);
 }
 
 #[test]

@@ -52,7 +52,10 @@ impl Member {
         };
         let is_holder_known = tenure.is_some() || unit.seen != Seen::Unknown;
         let is_mine = unit.place.desired.map(|peer| peer == self.roster.me());
+        let is_unconfirmed = tenure.is_some_and(|tenure| tenure.is_unconfirmed);
         let why = match (is_mine, unit.tenure) {
+            // Whoever should have it, and where nobody should.
+            _ if is_unconfirmed => Some(Misalignment::StopNotConfirmed),
             (Some(true), None) => Some(self.why_not_taken(unit, &Room::of(self))),
             (Some(false), Some(tenure)) => Some(self.why_not_given_up(unit, tenure)),
             (None, Some(tenure)) if self.surplus().contains(&tenure) => {

@@ -107,6 +107,15 @@ impl Member {
         Some((since + bound, since + bound * 2))
     }
 
+    /// When the lease of a stop hook that does not end is no longer renewed, if
+    /// that is so and has not happened yet.
+    fn unconfirmed_at(&self, tenure: &Tenure) -> Option<Moment> {
+        let timeout = self.setup.settings.stop_confirm_timeout?;
+        let is_stopping = matches!(tenure.phase(), Phase::Stopping(..));
+        let since = tenure.hook_since().filter(|_| is_stopping)?;
+        (!tenure.is_unconfirmed).then_some(since + timeout)
+    }
+
     /// The hook of this tenure is looked at when it is overdue. Hooks that end
     /// before are passed over then: with thousands of them, looking at all
     /// whenever one ends would take longer than they do.
@@ -124,12 +133,13 @@ impl Member {
         let aborts = self.setup.settings.overdue == Overdue::Abort;
         let next = self.tenures.iter().filter_map(|tenure| {
             let (overdue, too_long) = self.bounds_of(tenure)?;
-            match (tenure.is_reported, aborts) {
+            let next = match (tenure.is_reported, aborts) {
                 (false, _) => Some(overdue),
                 // Once that is said, nothing is left to say.
                 (true, true) => Some(too_long).filter(|end| *end > self.now),
                 (true, false) => None,
-            }
+            };
+            next.into_iter().chain(self.unconfirmed_at(tenure)).min()
         });
         let next = next.min();
         self.timers.put(Timer::Hooks, next);
@@ -167,10 +177,45 @@ impl Member {
         if more > 0 {
             self.problem(format!("hooks of {more} more partitions are overdue"));
         }
+        self.leave_unconfirmed();
         if let Some(key) = too_long {
             let why = format!("a hook of {key} has taken twice its deadline");
             self.actions.push_back(Action::Abort(why));
         }
         self.set_hook_timer();
+    }
+
+    /// Leases of stops that nobody confirms are left to expire.
+    fn leave_unconfirmed(&mut self) {
+        let due = self.tenures.iter().filter(|tenure| {
+            self.unconfirmed_at(tenure)
+                .is_some_and(|due| due <= self.now)
+        });
+        let due: Vec<(TenureId, String)> = due
+            .map(|tenure| (tenure.id, tenure.key.to_string()))
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        for (id, _) in &due {
+            if let Some(tenure) = self.tenures.get_mut(*id) {
+                tenure.is_unconfirmed = true;
+            }
+        }
+        let named: Vec<&str> = due.iter().map(|(_, key)| &**key).collect();
+        let (named, rest) = named.split_at(named.len().min(OVERDUE_TOLD));
+        let more = match rest.len() {
+            0 => String::new(),
+            count => format!(" and {count} more"),
+        };
+        let timeout = self.setup.settings.stop_confirm_timeout;
+        self.problem(format!(
+            "stop not confirmed within {:?}: {}{more}; the leases are no longer renewed, and \
+             others take over when they have expired",
+            timeout.unwrap_or_default(),
+            named.join(", ")
+        ));
+        // Those who look on are told which.
+        self.beat();
     }
 }

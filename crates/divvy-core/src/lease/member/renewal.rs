@@ -25,7 +25,8 @@ impl Member {
     fn is_renewed(&self, tenure: &Tenure) -> bool {
         let is_held_back = matches!(tenure.phase(), Phase::Stopping(..))
             && self.is_planted(Defect::RenewNotWhileStopping);
-        tenure.is_active() && !tenure.is_lost && !tenure.is_renewing && !is_held_back
+        let is_left = tenure.is_lost || tenure.is_unconfirmed;
+        tenure.is_active() && !is_left && !tenure.is_renewing && !is_held_back
     }
 
     /// Renews every lease whose renewal is not under way.

@@ -19,7 +19,9 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    fn new(cluster: &str, name: &str, info: WorkerInfo) -> Self {
+    fn new(cluster: &str, name: &str, mut info: WorkerInfo) -> Self {
+        // For people: nobody places anything anew because of it.
+        info.unconfirmed.clear();
         let served = info.groups.as_ref();
         Self {
             id: format!("{cluster}:{name}").into(),

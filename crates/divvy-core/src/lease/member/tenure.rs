@@ -56,6 +56,8 @@ pub(super) struct Tenure {
     pub(super) has_failed: bool,
     /// Its hook was reported as overdue.
     pub(super) is_reported: bool,
+    /// Its stop hook has run for so long that its lease is left to expire.
+    pub(super) is_unconfirmed: bool,
 }
 
 impl Tenure {
@@ -81,6 +83,7 @@ impl Tenure {
             stop: None,
             has_failed: false,
             is_reported: false,
+            is_unconfirmed: false,
         }
     }
 

@@ -28,6 +28,9 @@ pub struct Held {
     pub is_running: bool,
     /// Why it stops, if it does.
     pub stopping: Option<StopReason>,
+    /// Whether its stop was not confirmed in time: its lease is no longer
+    /// renewed.
+    pub is_unconfirmed: bool,
 }
 
 /// A partition that is not where it should be, as this worker sees it.
@@ -65,6 +68,8 @@ pub enum Misalignment {
     Pace,
     /// It is about to move.
     Moving,
+    /// Its stop was not confirmed in time, and its lease is left to expire.
+    StopNotConfirmed,
     /// The store grants nothing yet.
     Quarantine,
     /// An operator has cordoned this worker: it keeps what it has, and takes
@@ -87,6 +92,7 @@ impl Misalignment {
             Self::InVain => "in_vain",
             Self::Pace => "pace",
             Self::Moving => "moving",
+            Self::StopNotConfirmed => "stop_not_confirmed",
             Self::Quarantine => "quarantine",
             Self::Cordoned => "cordoned",
             Self::Off => "off",
@@ -127,7 +133,14 @@ impl Member {
             is_starting: matches!(tenure.phase(), Phase::Starting(..)),
             is_running: tenure.phase() == Phase::Running && tenure.stop.is_none(),
             stopping: tenure.stop,
+            is_unconfirmed: tenure.is_unconfirmed,
         })
+    }
+
+    /// The partitions whose stop was not confirmed in time.
+    pub(super) fn unconfirmed(&self) -> impl Iterator<Item = String> {
+        let left = self.tenures.iter().filter(|tenure| tenure.is_unconfirmed);
+        left.map(|tenure| tenure.key.to_string())
     }
 
     /// How many it has.
@@ -194,7 +207,9 @@ impl Member {
         let Some(tenure) = self.tenures.get(tenure) else {
             return Misalignment::Moving;
         };
-        if tenure.phase() != Phase::Running || tenure.stop.is_some() {
+        if tenure.is_unconfirmed {
+            Misalignment::StopNotConfirmed
+        } else if tenure.phase() != Phase::Running || tenure.stop.is_some() {
             Misalignment::Moving
         } else if !settings.shedding {
             Misalignment::Off

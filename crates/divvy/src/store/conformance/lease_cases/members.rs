@@ -125,6 +125,10 @@ pub async fn what_a_worker_says_comes_back(
                 at_once: u32::MAX,
                 ..GivingUp::default()
             }),
+            unconfirmed: match number {
+                3 => hostile.iter().map(|name| format!("{name}:9")).collect(),
+                _ => Vec::new(),
+            },
         };
         beats(&one, session, &info, LONG).await?;
         let wait = run.wait("what a worker says is read");
