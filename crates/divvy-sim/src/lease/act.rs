@@ -15,6 +15,26 @@ use crate::invariants::Broken;
 use crate::world::{Arrival, Coordination, Happening, Hook, Observed, Over, Start};
 
 impl LeaseWorld {
+    /// Somebody asks a member why a partition is where it is: after each of its
+    /// steps for one partition, in one world of a hundred for all. Asking draws
+    /// no dice and changes nothing, so that worlds stay what they are.
+    pub(super) fn explain_after_step(&self, machine: &Member) {
+        if self.profile.room.is_some() {
+            return;
+        }
+        let partitions = self.own.groups.partitions_max();
+        let asked = match self.profile.seed % 100 {
+            0 => 0..partitions,
+            _ => {
+                let one = (self.now.nanos() / 1000) as usize % partitions;
+                one..one + 1
+            }
+        };
+        for partition in asked {
+            machine.explain(&self.own.groups.key_of(partition));
+        }
+    }
+
     pub(super) fn act(
         &mut self,
         member: usize,

@@ -110,6 +110,10 @@ impl Coordination for LeaseMode {
         }
     }
 
+    fn stepped(world: &LeaseWorld, machine: &Member) {
+        world.explain_after_step(machine);
+    }
+
     fn act(
         world: &mut LeaseWorld,
         member: usize,

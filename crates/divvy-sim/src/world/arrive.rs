@@ -195,6 +195,7 @@ impl<C: Coordination> WorldOf<C> {
                 break;
             }
         }
+        C::stepped(self, &machine);
         let next = machine.next_wake();
         let lateness = self.lateness();
         let process = &mut self.processes[member];

@@ -81,6 +81,9 @@ pub(crate) trait Coordination: fmt::Debug + Clone {
     /// A partition does not run any more.
     fn stopped(process: &mut Process<Self>, partition: usize);
 
+    /// A machine has handled something, and its actions are done.
+    fn stepped(_world: &WorldOf<Self>, _machine: &Self::Machine) {}
+
     /// Does what a machine asks for.
     fn act(
         world: &mut WorldOf<Self>,
