@@ -88,6 +88,9 @@ pub(super) struct Driver {
     description: watch::Receiver<divvy_core::lease::SelfDescription>,
     drained: watch::Receiver<bool>,
     tasks: JoinSet<()>,
+    /// Releases and the leave: each ends within its own timeout, and is waited
+    /// for when the member ends.
+    releases: JoinSet<()>,
     /// Hooks that run: of which partition and tenure, and whether they start.
     hooks: HashMap<HookId, (LeaseKey, TenureId, bool)>,
     renewals: Vec<OperationId>,
@@ -114,6 +117,7 @@ impl Driver {
             description: parts.status.description.subscribe(),
             drained: parts.status.drained.subscribe(),
             tasks: JoinSet::new(),
+            releases: JoinSet::new(),
             hooks: HashMap::new(),
             renewals: Vec::new(),
             life_asked: None,
@@ -144,7 +148,11 @@ impl Driver {
         while self.ending.is_none() && !self.has_lost_runtime {
             self.step().await;
             while self.tasks.try_join_next().is_some() {}
+            while self.releases.try_join_next().is_some() {}
         }
+        // Nobody reads the answers any more, so that none waits to be read.
+        self.parts.inputs.close();
+        while self.releases.join_next().await.is_some() {}
         self.tasks.shutdown().await;
         self.show();
         self.parts.consumers.end().await;
@@ -408,7 +416,11 @@ impl Driver {
         }
         let (store, driver) = (Arc::clone(&self.parts.store), self.parts.driver.clone());
         let worker = self.parts.worker.name.clone();
-        self.tasks.spawn(async move {
+        let tasks = match operation {
+            Operation::Release { .. } | Operation::Leave { .. } => &mut self.releases,
+            _ => &mut self.tasks,
+        };
+        tasks.spawn(async move {
             let reply = carry_out(&*store, &worker, operation, limit).await;
             let _gone = driver.send(Input::Answered(id, reply)).await;
         });

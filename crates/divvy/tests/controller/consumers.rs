@@ -106,21 +106,26 @@ async fn leases_are_kept_while_consumers_panic_and_do_not_stop() {
     two.stop().await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_that_takes_too_long_is_an_error_and_ends() {
-    let bed = Bed::memory();
-    let awkward = Awkward {
-        may_stop: Arc::default(),
-        panics: Arc::default(),
-    };
-    let mut hasty = settings(1);
-    hasty.lease.shutdown_timeout = Duration::from_millis(300);
-    let one = Controller::builder(bed.store(), awkward)
-        .settings(hasty)
-        .start()
-        .await
-        .unwrap();
-    one.wait_until(|owned| owned.len() == 1).await;
-    let stopped = one.stop().await;
-    assert!(matches!(stopped, Err(ControllerError::StopTimedOut { .. })));
+#[test]
+fn a_stop_that_takes_too_long_is_an_error_and_leaves() {
+    on_every_store(async |bed| {
+        let awkward = Awkward {
+            may_stop: Arc::default(),
+            panics: Arc::default(),
+        };
+        let mut hasty = settings(1);
+        hasty.lease.shutdown_timeout = Duration::from_millis(300);
+        let one = Controller::builder(bed.store(), awkward)
+            .settings(hasty)
+            .start()
+            .await
+            .unwrap();
+        one.wait_until(|owned| owned.len() == 1).await;
+        let store = bed.leases().await;
+        assert_eq!(store.members().await.unwrap().len(), 1);
+        let stopped = one.stop().await;
+        assert!(matches!(stopped, Err(ControllerError::StopTimedOut { .. })));
+        // Long before its heartbeat or its session could run out.
+        assert_eq!(store.members().await.unwrap(), []);
+    });
 }
