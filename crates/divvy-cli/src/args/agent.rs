@@ -70,6 +70,9 @@ pub(crate) struct AgentArgs {
     pub(crate) run: ExecArgs,
     #[command(flatten)]
     pub(crate) webhook: WebhookArgs,
+    /// How long a service may leave a stop unconfirmed before the lease is left to expire [default: twice stop_deadline]
+    #[arg(long, value_name = "SPAN", value_parser = span, conflicts_with = "exec", help_heading = "Webhook")]
+    pub(crate) webhook_stop_timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) http: ListenArgs,
     #[command(flatten)]

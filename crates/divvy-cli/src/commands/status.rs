@@ -222,8 +222,14 @@ fn partitions(snapshot: &Snapshot) -> Table {
                 Some("quarantine") => {
                     "nobody owns it: the store grants nothing yet (quarantine)".to_owned()
                 }
+                Some("stop_not_confirmed") => {
+                    "nobody owns it: its stop was not confirmed (stop_not_confirmed)".to_owned()
+                }
                 _ => "nobody owns it".to_owned(),
             }),
+            (_, Some(_)) if partition.misaligned == Some("stop_not_confirmed") => {
+                remarks.push("its stop was not confirmed (stop_not_confirmed)".to_owned());
+            }
             _ => {}
         }
         if let Some(pinned) = &partition.pinned {

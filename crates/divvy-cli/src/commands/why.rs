@@ -111,6 +111,9 @@ fn write(account: &Account, terminal: &Terminal, out: &mut dyn Write) -> io::Res
                 Some("quarantine") => {
                     ": the store is new, has restarted or lost its data, and grants nothing yet (quarantine)"
                 }
+                Some("stop_not_confirmed") => {
+                    ": its stop was not confirmed, and its lease has expired (stop_not_confirmed)"
+                }
                 _ => "",
             };
             write!(out, "{name} has no owner{why}")?;
@@ -125,6 +128,13 @@ fn write(account: &Account, terminal: &Terminal, out: &mut dyn Write) -> io::Res
             write!(
                 out,
                 "{name} is held by {owner}, which is not of this cluster"
+            )?;
+        }
+        Some(owner) if partition.misaligned == Some("stop_not_confirmed") => {
+            write!(
+                out,
+                "{name} is with {owner}, whose service has not confirmed its stop: the lease is \
+                 left to expire (stop_not_confirmed)"
             )?;
         }
         Some(owner) => write!(out, "{name} is with {owner}")?,

@@ -300,6 +300,57 @@ async fn a_stop_is_sent_until_it_is_accepted() {
 }
 
 #[tokio::test]
+async fn partitions_of_a_dead_service_move_when_its_stops_stay_unconfirmed() {
+    let directory = TempDir::new().unwrap();
+    let (dead, live) = (Service::start(None).await, Service::start(None).await);
+    let store = format!("--store file:{}/store.db", directory.path().display());
+    let start = |name: &str, service: &Service| {
+        let url = format!("http://{}/", service.address);
+        let words = words("agent", directory.path(), &url)
+            .replace("--store memory", &store)
+            .replace("--node a", &format!("--node {name}"))
+            .replace("demo:3", "demo:12");
+        Member::start(&words)
+    };
+    let first = start("first", &dead);
+    until(SOON, "all are owned", async || owned(&first).await == 12).await;
+    dead.answers("stop", Manner::Status(503, ""));
+    let second = start("second", &live);
+    let address = first.address().await;
+    ask(address, "POST", "/v1/drain").await;
+    first.tells("stop not confirmed within 4s").await;
+    until(SOON, "the other has all", async || {
+        owned(&second).await == 12
+    })
+    .await;
+    let page = ask(address, "GET", "/metrics").await.body;
+    let mut lines = page.lines();
+    let line = lines.find(|line| line.starts_with("divvy_lease_unconfirmed_stops"));
+    assert!(line.unwrap().ends_with(" 12"), "{line:?}");
+    let explained = ask(address, "GET", "/v1/explain/demo:0").await.json();
+    assert_eq!(explained["misaligned"], "stop_not_confirmed");
+    let owned = ask(address, "GET", "/v1/owned").await.json();
+    assert_eq!(owned["partitions"][0]["stop_unconfirmed"], true);
+    let status = crate::member::command(&format!("status {store}"));
+    let mut status = Member::reading(&mut { status });
+    assert!(status.ended().await.success());
+    status
+        .tells("stop not confirmed by the service of first")
+        .await;
+    // The service is back, and learns late what it has to stop.
+    dead.answers("stop", Manner::Status(204, ""));
+    until(SOON, "nothing is left to confirm", async || {
+        ask(address, "GET", "/v1/owned").await.json()["partitions"]
+            .as_array()
+            .is_some_and(Vec::is_empty)
+    })
+    .await;
+    let tokens: BTreeMap<String, i64> = starts(&dead).into_iter().collect();
+    let later: BTreeMap<String, i64> = starts(&live).into_iter().collect();
+    assert!(later.iter().all(|(name, token)| tokens[name] < *token));
+}
+
+#[tokio::test]
 async fn https_is_spoken_with_those_whom_the_system_trusts() {
     let certificates = Certificates::new();
     let identity = certificates.server();

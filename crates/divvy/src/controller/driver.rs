@@ -526,8 +526,14 @@ impl Driver {
                 token: held.token,
                 since: held.since,
                 is_stopping: held.stopping.is_some(),
+                is_stop_unconfirmed: held.is_unconfirmed,
             })
             .collect();
+        let unconfirmed = owned.iter().filter(|owned| owned.is_stop_unconfirmed);
+        let unconfirmed = unconfirmed.count() as u64;
+        metrics
+            .unconfirmed_stops
+            .store(unconfirmed, Ordering::Relaxed);
         metrics.owned.store(owned.len() as u64, Ordering::Relaxed);
         let unowned = member.unowned() as u64;
         metrics.unowned.store(unowned, Ordering::Relaxed);

@@ -24,6 +24,7 @@ const CHURN_MAX: usize = 100_000;
 pub struct ControllerMetrics {
     pub(super) owned: AtomicU64,
     pub(super) unowned: AtomicU64,
+    pub(super) unconfirmed_stops: AtomicU64,
     pub(super) members: AtomicU64,
     pub(super) backoff: AtomicU64,
     pub(super) backoffs: AtomicU64,
@@ -124,6 +125,12 @@ impl ControllerMetrics {
                 "gauge",
                 "Partitions that nobody has, of those that this worker is the first for",
                 &self.unowned,
+            ),
+            (
+                "lease_unconfirmed_stops",
+                "gauge",
+                "Partitions whose stop was not confirmed in time: their leases are left to expire",
+                &self.unconfirmed_stops,
             ),
             (
                 "lease_members",

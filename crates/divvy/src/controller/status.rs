@@ -24,6 +24,9 @@ pub struct Owned {
     pub since: Moment,
     /// Whether its consumer is being stopped.
     pub is_stopping: bool,
+    /// Whether that was not confirmed in time, so that its lease is left to
+    /// expire.
+    pub is_stop_unconfirmed: bool,
 }
 
 /// Groups, each with its number of partitions.

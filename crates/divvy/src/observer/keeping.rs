@@ -48,6 +48,33 @@ pub(super) async fn explain(
     Ok(())
 }
 
+/// Says of partitions whose stop was not confirmed that this keeps them, unless
+/// another has them by now; and says so of each worker.
+pub(super) fn unconfirmed(members: &[Member], partitions: &mut [PartitionStatus]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for member in members {
+        let names = said(member).unconfirmed;
+        if names.is_empty() {
+            continue;
+        }
+        for partition in partitions.iter_mut() {
+            let is_elsewhere = |owner: &String| *owner != member.name;
+            if names.contains(&partition.name)
+                && !partition.owner.as_ref().is_some_and(is_elsewhere)
+            {
+                partition.misaligned = Some(Misalignment::StopNotConfirmed.as_str());
+            }
+        }
+        problems.push(format!(
+            "stop not confirmed by the service of {}: {}; it may still work on them, although \
+             their leases are left to expire",
+            member.name,
+            names.join(", ")
+        ));
+    }
+    problems
+}
+
 /// What its owner says of itself tells enough.
 fn known(owner: &WorkerInfo, partition: &PartitionStatus) -> Option<Misalignment> {
     let gives_up = owner.gives_up?;
@@ -99,6 +126,52 @@ mod tests {
             store.acquire(&worker, &claims, TTL).await.unwrap();
         }
         (store, keys)
+    }
+
+    #[tokio::test]
+    async fn partitions_whose_stop_is_not_confirmed_are_named_unless_another_has_them() {
+        let (store, keys) = crowded(GivingUp::default()).await;
+        let a = LeaseName::new("worker", "a").unwrap();
+        let unconfirmed: Vec<String> = keys[..3].iter().map(ToString::to_string).collect();
+        let info = WorkerInfo {
+            partitions: [("orders".to_owned(), 16)].into(),
+            unconfirmed: unconfirmed.clone(),
+            ..WorkerInfo::default()
+        };
+        let heartbeat = Heartbeat::new(Nonce::new(1), info, TTL, TTL);
+        let beaten = store.beat(&a, &heartbeat).await.unwrap();
+        assert_eq!(beaten.tenure, Tenure::Current);
+        // The first still has its lease, the second's has expired, and the third
+        // has another owner.
+        for (worker, key) in [("a", &keys[1]), ("a", &keys[2])] {
+            let worker = LeaseName::new("worker", worker).unwrap();
+            let claim = Claim {
+                key: key.clone(),
+                nonce: Nonce::new(1),
+            };
+            store.release(&worker, &[claim]).await.unwrap();
+        }
+        let b = LeaseName::new("worker", "b").unwrap();
+        let claim = Claim {
+            key: keys[2].clone(),
+            nonce: Nonce::new(2),
+        };
+        store.acquire(&b, &[claim], TTL).await.unwrap();
+        let snapshot = look(&store).await.unwrap();
+        let found: Vec<bool> = unconfirmed
+            .iter()
+            .map(|name| {
+                let why = snapshot.partition(name).unwrap().misaligned;
+                why == Some("stop_not_confirmed")
+            })
+            .collect();
+        assert_eq!(found, [true, true, false]);
+        let told = "stop not confirmed by the service of a: orders:0, orders:1, orders:2";
+        assert!(
+            snapshot.problems.iter().any(|it| it.starts_with(told)),
+            "{:?}",
+            snapshot.problems
+        );
     }
 
     #[tokio::test]

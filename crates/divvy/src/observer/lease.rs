@@ -54,7 +54,7 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
         keys,
         cluster,
         outlook,
-        problems,
+        mut problems,
     } = setting(store).await?;
     let mut holders = Vec::with_capacity(keys.len());
     for some in keys.chunks(HOLDERS_PER_CALL) {
@@ -71,6 +71,7 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
     });
     let mut partitions: Vec<PartitionStatus> = partitions.collect();
     keeping::explain(store, &members, &keys, &mut partitions).await?;
+    problems.extend(keeping::unconfirmed(&members, &mut partitions));
     let snapshot = Snapshot {
         mode: Mode::Lease,
         store: store.describe(),

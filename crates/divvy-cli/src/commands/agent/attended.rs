@@ -65,6 +65,7 @@ impl Attended for AttendedAgent {
                 "token": owned.token.to_string(),
                 "since_ms": unix_ms(owned.since),
                 "stopping": owned.is_stopping,
+                "stop_unconfirmed": owned.is_stop_unconfirmed,
             })
         });
         json!({"worker": self.view.worker(), "partitions": owned.collect::<Vec<_>>()})

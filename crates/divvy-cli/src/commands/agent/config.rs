@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use divvy::controller::ControllerSettings;
-use divvy::lease::Group;
+use divvy::lease::{Group, LEASE_TIMING_MAX};
 use divvy::store::StoreUrl;
 
 use crate::args::{AgentArgs, AgentPreset};
@@ -71,9 +71,18 @@ pub(super) fn settings(layered: &Layered<AgentArgs>) -> Result<ControllerSetting
                     the store";
         return Err(Failure::Usage(text.to_owned()));
     }
-    // What --grace allows is neither told as overdue nor cut short.
-    settings.lease.stop_deadline = settings.lease.stop_deadline.max(args.run.grace * 2);
-    settings.lease.shutdown_timeout = settings.lease.shutdown_timeout.max(args.run.grace * 2);
+    if args.webhook.webhook.is_none() {
+        // What --grace allows is neither told as overdue nor cut short.
+        let least = args.run.grace * 2;
+        settings.lease.stop_deadline = settings.lease.stop_deadline.max(least);
+        settings.lease.shutdown_timeout = settings.lease.shutdown_timeout.max(least);
+    } else {
+        // A service may be gone for good, unlike a command or a handler.
+        let timeout = args.webhook_stop_timeout;
+        let timeout = timeout.unwrap_or(settings.lease.stop_deadline * 2);
+        let timeout = timeout.min(LEASE_TIMING_MAX);
+        settings.lease.stop_confirm_timeout = Some(timeout);
+    }
     settings
         .check()
         .map_err(|error| Failure::Usage(error.to_string()))?;
