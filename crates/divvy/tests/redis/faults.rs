@@ -233,44 +233,88 @@ async fn server_that_becomes_a_replica_is_unavailable_until_it_is_primary_again(
 async fn server_that_came_back_unfit_says_so_until_it_is_mended() {
     let server = plain().await;
     let proxy = Proxy::start(server.address()).await;
-    let store = leases(&format!("redis://{}", proxy.address())).await;
+    let records = key_value(&format!("redis://{}", proxy.address())).await;
     let mut raw = Raw::of(&server);
+    raw.say(&["CONFIG", "SET", "maxmemory", "100mb"]);
     raw.say(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
     proxy.reset();
     until(SOON, "the policy is found out", async || {
-        let error = store.members().await.err();
+        let error = records.get(&key("a")).await.err();
         error.is_some_and(|error| error.kind() == StoreErrorKind::Unfit)
     })
     .await;
     raw.say(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     until(SOON, "it will do again", async || {
-        store.members().await.is_ok()
+        records.get(&key("a")).await.is_ok()
     })
     .await;
 }
 
-#[tokio::test]
-async fn server_that_becomes_unfit_while_in_use_is_noticed() {
-    let server = plain().await;
-    let settings = StoreSettings {
+/// A store whose server is asked again, whether it will do, every half a second.
+fn watchful() -> StoreSettings {
+    StoreSettings {
         ping_interval: Duration::from_millis(100),
         ..settings()
-    };
-    let store = try_leases(&server.url(), &settings).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn no_lease_is_granted_while_the_server_may_evict_and_held_ones_are_renewed() {
+    let server = plain().await;
+    let proxy = Proxy::start(server.address()).await;
+    let address = format!("redis://{}", proxy.address());
+    let store = try_leases(&address, &watchful()).await.unwrap();
+    let mine = claim(1);
+    take(&store, "a", &mine).await;
     let mut raw = Raw::of(&server);
+    raw.say(&["CONFIG", "SET", "maxmemory", "100mb"]);
     raw.say(&["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"]);
-    until(SOON, "the policy is found out", async || {
-        let error = store.members().await.err();
+    let refused = async || {
+        let error = store.acquire(&name("b"), &[mine.clone()], LONG).await.err();
         error.is_some_and(|error| {
             error.kind() == StoreErrorKind::Unfit && error.to_string().contains("volatile-ttl")
         })
+    };
+    until(SOON, "the policy is found out", refused).await;
+    // Also after the connection was lost.
+    let connects = store.connection().borrow().connects;
+    proxy.reset();
+    until(SOON, "it is reached again", async || {
+        let connection = store.connection();
+        let connection = connection.borrow();
+        connection.up && connection.connects > connects
     })
     .await;
+    assert!(refused().await);
+    let renewed = store
+        .renew(&name("a"), std::slice::from_ref(&mine), LONG)
+        .await;
+    assert_eq!(renewed.unwrap(), [Tenure::Current]);
+    // Nobody begins to use such a server.
+    let error = try_leases(&server.url(), &watchful()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unfit, "{error}");
     raw.say(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
-    until(SOON, "it will do again", async || {
-        store.members().await.is_ok()
+    let granted = until_some(SOON, "it will do again", async || {
+        store.acquire(&name("b"), &[claim(2)], LONG).await.ok()
+    });
+    assert!(matches!(granted.await[..], [Acquired::Granted(_)]));
+}
+
+#[tokio::test]
+async fn policy_that_evicts_changes_nothing_while_memory_has_no_bound() {
+    let server = plain().await;
+    let store = try_leases(&server.url(), &watchful()).await.unwrap();
+    let mut raw = Raw::of(&server);
+    raw.say(&["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"]);
+    let (begun, mut number) = (Instant::now(), 0);
+    until(SOON, "it was asked several times", async || {
+        number += 1;
+        take(&store, "a", &claim(number)).await;
+        begun.elapsed() > Duration::from_secs(2)
     })
     .await;
+    assert_eq!(store.connection().borrow().connects, 1);
+    try_leases(&server.url(), &watchful()).await.unwrap();
 }
 
 #[tokio::test]
@@ -294,6 +338,14 @@ async fn manager_names_what_makes_its_store_unfit_and_does_not_go_on_about_it() 
     .await;
     let mut raw = Raw::of(&server);
     raw.say(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    let begun = Instant::now();
+    until(SOON, "three leases' time has passed", async || {
+        let owned = manager.current_assignment().partitions.len();
+        assert_eq!(owned, 4, "nothing can be evicted while memory has no bound");
+        begun.elapsed() > Duration::from_secs(3)
+    })
+    .await;
+    raw.say(&["CONFIG", "SET", "maxmemory", "100mb"]);
     // Many renewals later.
     until(SOON, "work has stopped", async || {
         manager.current_assignment().partitions.is_empty()

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::endpoint::Endpoint;
 use super::failure::{self, Nature};
 use super::layout::KeyValueLayout;
-use super::link::{Call, Link};
+use super::link::{Call, Eviction, Link};
 use super::script::{self, Inputs};
 use super::subscription::{Heard, Subscription};
 use super::{incarnation, reply};
@@ -71,7 +71,8 @@ impl RedisKeyValue {
         settings.check()?;
         let layout = KeyValueLayout::new(LeaseName::new("cluster", &settings.cluster)?);
         let deadline = Instant::now() + settings.connect_timeout;
-        let link = Link::open(Endpoint::new(url, settings)?, settings.into()).await?;
+        let endpoint = Endpoint::new(url, settings)?;
+        let link = Link::open(endpoint, settings.into(), Eviction::GiveUp).await?;
         // Who only looks has not chosen the server.
         if settings.create {
             link.server().warn_of_forgetting();

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
 use super::failure::Nature;
-use super::link::Link;
+use super::link::{Eviction, Link};
 use super::members::Membership;
 use super::notes::Notes;
 use super::script::{self, Inputs, Script};
@@ -80,7 +80,8 @@ impl RedisLeases {
         settings.check()?;
         let cluster = LeaseName::new("cluster", &settings.cluster)?;
         let deadline = Instant::now() + settings.connect_timeout;
-        let link = Link::open(Endpoint::new(url, settings)?, settings.into()).await?;
+        let endpoint = Endpoint::new(url, settings)?;
+        let link = Link::open(endpoint, settings.into(), Eviction::GoOn).await?;
         // Who only looks has not chosen the server.
         if settings.create {
             link.server().warn_of_forgetting();
@@ -229,6 +230,8 @@ impl Leases for RedisLeases {
         };
         let id = self.id_of(worker).to_string();
         let call = self.link().call(Nature::Write)?;
+        // A lease that is evicted would be granted while its owner works on.
+        self.link().server().check_eviction()?;
         let chunks = claims.chunks(CALL_LEASES);
         let inputs: Vec<_> = chunks
             .clone()

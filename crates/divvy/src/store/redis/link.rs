@@ -32,6 +32,21 @@ const TRY_MAX: Duration = Duration::from_secs(5);
 /// After so many pings the server is asked again whether it will do.
 const LOOK_PINGS: u32 = 5;
 
+/// That the server may begin to evict is told again only so often.
+const EVICTION_TOLD_EVERY: Duration = Duration::from_secs(60);
+
+/// What becomes of those who are connected to a server that may evict keys.
+/// Nobody begins to use one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Eviction {
+    /// The connection is given up: a record that is lost may let another owner
+    /// begin.
+    GiveUp,
+    /// They go on, for they take no new leases: what is evicted has no other
+    /// owner before its own has noticed.
+    GoOn,
+}
+
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timing {
@@ -154,16 +169,19 @@ impl Carried {
 
 /// Waits until the server says that it will not do any more. Who has set it
 /// otherwise while it runs has not cut the connection.
-async fn unfit(mut connection: MultiplexedConnection, every: Duration) -> StoreError {
+async fn unfit(mut connection: MultiplexedConnection, shared: &Shared) -> StoreError {
+    let every = shared.timing.ping * LOOK_PINGS;
     loop {
         sleep(every).await;
         let asked = timeout(every, Server::ask(&mut connection)).await;
         // One that does not answer is noticed by its silence.
-        if let Ok(Ok(server)) = asked
-            && let Err(error) = server.check().and_then(|()| server.check_writable())
-        {
+        let Ok(Ok(server)) = asked else {
+            continue;
+        };
+        if let Err(error) = shared.check(&server) {
             return error;
         }
+        shared.learn(server);
     }
 }
 
@@ -179,8 +197,38 @@ struct Shared {
     timing: Timing,
     state: Mutex<State>,
     report: ConnectionReport,
-    /// The server of the last connection.
+    eviction: Eviction,
+    /// When it was last told that the server may begin to evict.
+    eviction_told: Mutex<Option<Instant>>,
+    /// The server of the last connection, as it last described itself.
     server: Mutex<Server>,
+}
+
+impl Shared {
+    /// Whether a server that is in use will do.
+    fn check(&self, server: &Server) -> Result<(), StoreError> {
+        server.check()?;
+        if self.eviction == Eviction::GiveUp {
+            server.check_eviction()?;
+        }
+        server.check_writable()
+    }
+
+    /// Takes in how the server describes itself.
+    fn learn(&self, server: Server) {
+        if let Some(risk) = server.eviction_risk() {
+            let mut told = locked(&self.eviction_told);
+            if told.is_none_or(|told| told.elapsed() >= EVICTION_TOLD_EVERY) {
+                *told = Some(Instant::now());
+                let new = match server.check_eviction() {
+                    Ok(()) => "",
+                    Err(_) => "; no new leases are taken until then",
+                };
+                tracing::error!("{}: {risk}{new}", self.endpoint);
+            }
+        }
+        *locked(&self.server) = server;
+    }
 }
 
 enum State {
@@ -213,7 +261,11 @@ impl fmt::Debug for Link {
 impl Link {
     /// Connects within the connection timeout. What a retry cannot mend is an
     /// error at once.
-    pub(super) async fn open(endpoint: Endpoint, timing: Timing) -> Result<Self, StoreError> {
+    pub(super) async fn open(
+        endpoint: Endpoint,
+        timing: Timing,
+        eviction: Eviction,
+    ) -> Result<Self, StoreError> {
         let deadline = Instant::now() + timing.connect;
         let mut backoff = timing.backoff();
         let mut is_told = false;
@@ -240,17 +292,21 @@ impl Link {
             }
             tokio::time::sleep_until(again.min(last)).await;
         };
-        carried
-            .server
-            .check_writable()
+        let server = &carried.server;
+        let checked = server.check_eviction();
+        checked
+            .and_then(|()| server.check_writable())
             .map_err(|error| endpoint.place_it(&error))?;
         let shared = Arc::new(Shared {
             endpoint: Arc::new(endpoint),
             timing,
             state: Mutex::new(State::Up(Live::of(&carried))),
             report: ConnectionReport::connected(),
-            server: Mutex::new(carried.server.clone()),
+            eviction,
+            eviction_told: Mutex::default(),
+            server: Mutex::default(),
         });
+        shared.learn(carried.server.clone());
         let keeper = tokio::spawn(keep(Arc::clone(&shared), carried));
         Ok(Self {
             shared,
@@ -364,7 +420,7 @@ impl Call {
 /// Keeps the connection up for as long as anybody uses it.
 async fn keep(shared: Arc<Shared>, mut carried: Carried) {
     loop {
-        let looking = unfit(carried.connection.clone(), shared.timing.ping * LOOK_PINGS);
+        let looking = unfit(carried.connection.clone(), &shared);
         let reason = tokio::select! {
             reason = carried.lost(&shared.timing) => reason,
             error = looking => error.to_string(),
@@ -374,7 +430,7 @@ async fn keep(shared: Arc<Shared>, mut carried: Carried) {
         *locked(&shared.state) = State::Down(down);
         shared.report.lost(reason);
         carried = regain(&shared).await;
-        *locked(&shared.server) = carried.server.clone();
+        shared.learn(carried.server.clone());
         // Counted before anything is sent on it.
         shared.report.regained();
         *locked(&shared.state) = State::Up(Live::of(&carried));
@@ -387,10 +443,13 @@ async fn regain(shared: &Shared) -> Carried {
         sleep(backoff.delay()).await;
         let tried = Carried::connect(&shared.endpoint, shared.timing.connect, None).await;
         let error = match tried {
-            Ok(carried) => match carried.server.check_writable() {
+            Ok(carried) => match shared.check(&carried.server) {
                 Ok(()) => return carried,
                 // It may be on its way to become the primary.
-                Err(error) => StoreError::unavailable(error),
+                Err(error) if carried.server.check_writable().is_err() => {
+                    StoreError::unavailable(error)
+                }
+                Err(error) => shared.endpoint.place_it(&error),
             },
             Err(error) => error,
         };

@@ -9,6 +9,8 @@ use super::{failure, reply};
 /// The oldest version that has what the scripts use.
 const VERSION_MIN: (u32, u32) = (6, 2);
 
+/// What is looked at of the server's policy of eviction.
+const EVICTION: &str = "eviction";
 const EVICTION_REMEDY: &str = "run CONFIG SET maxmemory-policy noeviction, and put \
     'maxmemory-policy noeviction' into redis.conf, so that it stays; a cache that wants eviction \
     needs a server of its own";
@@ -101,9 +103,11 @@ impl Server {
         }
     }
 
-    /// Whether it will do as it is.
+    /// Whether it will do as it is, whatever it may evict.
     pub(super) fn check(&self) -> Result<(), StoreError> {
-        if let Some(first) = self.misfits().into_iter().next() {
+        let misfits = self.misfits().into_iter();
+        let mut misfits = misfits.filter(|misfit| misfit.check != EVICTION);
+        if let Some(first) = misfits.next() {
             return Err(StoreError::unfit(first.why));
         }
         if self.loading {
@@ -142,15 +146,33 @@ impl Server {
                 "use one server, with replicas behind its address",
             );
         }
-        if self.eviction != "noeviction" {
-            let why = format!(
-                "maxmemory-policy '{}' would let the server drop leases and records: it must be \
-                 noeviction",
-                self.eviction
-            );
-            tell("eviction", why, EVICTION_REMEDY);
+        if let Some(why) = self.eviction_risk() {
+            tell(EVICTION, why, EVICTION_REMEDY);
         }
         misfits
+    }
+
+    /// Whether it evicts nothing. A policy alone does not: without a bound on
+    /// its memory a server never has to.
+    pub(super) fn check_eviction(&self) -> Result<(), StoreError> {
+        match self.eviction_risk() {
+            Some(why) if self.max_memory > 0 => Err(StoreError::unfit(why)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with a policy that evicts, also where nothing can be
+    /// evicted as things are.
+    pub(super) fn eviction_risk(&self) -> Option<String> {
+        let policy = &self.eviction;
+        let when = match self.max_memory {
+            _ if policy == "noeviction" => return None,
+            0 => "drop leases and records as soon as maxmemory is set",
+            _ => "drop leases and records",
+        };
+        Some(format!(
+            "maxmemory-policy '{policy}' would let the server {when}: it must be noeviction"
+        ))
     }
 
     /// Whether it takes writes.
@@ -265,12 +287,21 @@ mod tests {
             ("redis_version:7.0.15", "nats_version:2", "does not say"),
             ("standalone", "sentinel", "sentinel"),
             ("cluster_enabled:0", "cluster_enabled:1", "Redis Cluster"),
-            ("noeviction", "volatile-lru", "'volatile-lru'"),
         ] {
             let (kind, message) = refusal(changed, to);
             assert_eq!(kind, StoreErrorKind::Unfit, "{message}");
             assert!(message.contains(said), "{message}");
         }
+        let text = GOOD.replace("noeviction", "volatile-lru");
+        for (max_memory, is_refused) in [("maxmemory:0", false), ("maxmemory:1000", true)] {
+            let server = Server::read(&text.replace("maxmemory:0", max_memory));
+            server.check().unwrap();
+            assert_eq!(server.check_eviction().is_err(), is_refused, "{max_memory}");
+            let risk = server.eviction_risk().unwrap();
+            assert!(risk.contains("'volatile-lru'"), "{risk}");
+            assert_eq!(server.misfits().len(), 1, "for whoever examines it");
+        }
+        assert_eq!(Server::read(GOOD).eviction_risk(), None);
         let (kind, _) = refusal("loading:0", "loading:1");
         assert_eq!(kind, StoreErrorKind::Unavailable);
         let replica = Server::read(&GOOD.replace("master", "slave"));
