@@ -2,18 +2,22 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use ::redis::aio::{AsyncPushSender, MultiplexedConnection};
 use ::redis::{AsyncConnectionConfig, ProtocolVersion, RedisConnectionInfo};
 use divvy_core::Invalid;
 use divvy_core::store::StoreError;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, Error as TlsError};
@@ -24,6 +28,9 @@ use crate::store::settings::{Credentials, StoreSettings};
 use crate::store::url::StoreUrl;
 
 const PORT: u16 = 6379;
+/// How long an address of a name is tried alone before the next one is tried
+/// beside it, as in RFC 8305.
+const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 /// Most databases of a server that anybody has asked for.
 const DATABASE_MAX: u32 = 65_535;
 
@@ -206,7 +213,9 @@ impl Endpoint {
                 Err(error) => Err(unreached(&error)),
             },
             Place::Tcp { host, port, tls } => {
-                let connected = TcpStream::connect((host.as_str(), *port)).await;
+                let resolved = lookup_host((host.as_str(), *port)).await;
+                let addresses = resolved.map_err(|error| unreached(&error))?;
+                let connected = connect_any(addresses.collect()).await;
                 let stream = connected.map_err(|error| unreached(&error))?;
                 // A delayed renewal costs more than a small packet.
                 stream
@@ -239,6 +248,34 @@ impl Endpoint {
     /// The same error, with the address in front.
     pub(super) fn place_it(&self, error: &StoreError) -> StoreError {
         StoreError::new(error.kind(), format_args!("{}: {error}", self.shown))
+    }
+}
+
+/// The first connection that stands to one of these addresses. One that nobody
+/// answers at does not use up the time of the others.
+async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut tries = JoinSet::new();
+    let mut addresses = addresses.into_iter();
+    loop {
+        let next = addresses.next();
+        let is_next = next.is_some();
+        if let Some(address) = next {
+            tries.spawn(TcpStream::connect(address));
+        }
+        let ended = if is_next {
+            timeout(NEXT_ADDRESS_AFTER, tries.join_next()).await
+        } else {
+            Ok(tries.join_next().await)
+        };
+        match ended {
+            Ok(Some(Ok(Ok(stream)))) => return Ok(stream),
+            Ok(Some(Ok(Err(error)))) => last = error,
+            Ok(Some(Err(panicked))) => last = io::Error::other(panicked),
+            Ok(None) => return Err(last),
+            // It goes on beside the next one.
+            Err(_elapsed) => {}
+        }
     }
 }
 
@@ -306,5 +343,50 @@ fn untrusted(error: &io::Error) -> StoreError {
         }
         Some(why) => StoreError::unfit(format_args!("tls failed: {why}")),
         None => StoreError::unavailable(format_args!("tls failed: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpSocket};
+
+    use super::*;
+
+    /// An address that answers nobody: its queue is full, and nobody accepts.
+    async fn black_hole() -> (TcpListener, Vec<TcpStream>) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let mut queued = Vec::new();
+        loop {
+            let connecting = TcpStream::connect(listener.local_addr().unwrap());
+            match timeout(Duration::from_millis(500), connecting).await {
+                Ok(connected) => queued.push(connected.unwrap()),
+                Err(_elapsed) => return (listener, queued),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_that_nobody_answers_at_does_not_keep_from_the_next_one() {
+        let (hole, _queued) = black_hole().await;
+        let good = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let refused = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let [hole, good, closed] = [&hole, &good, &refused].map(|it| it.local_addr().unwrap());
+        drop(refused);
+        // A silent address keeps its first try for minutes.
+        for addresses in [
+            vec![hole, good],
+            vec![closed, hole, good],
+            vec![hole, closed, good],
+        ] {
+            let connected = timeout(Duration::from_secs(20), connect_any(addresses)).await;
+            let stream = connected.expect("the next one is tried").unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), good);
+        }
+        let error = connect_any(vec![closed]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let error = connect_any(Vec::new()).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }
