@@ -173,7 +173,7 @@ impl Store for NatsStore {
     fn describe(&self) -> String {
         let version = self.shared.link.server().version;
         let bucket = &self.shared.bucket;
-        let (name, replicas) = (&bucket.name, bucket.replicas);
+        let (name, replicas) = (&bucket.name, bucket.replicas());
         format!(
             "NATS {version} at {}, bucket {name}, replicas {replicas}",
             self.address

@@ -133,6 +133,17 @@ async fn a_bucket_with_another_number_of_replicas_is_refused() {
     try_open(&cluster.url(), &three).await.unwrap();
     let error = refusal(&cluster.url(), &settings()).await;
     assert_refused(&error, StoreErrorKind::Unfit, &["replicas is 3, must be 1"]);
+    // Those who only look take it as it is.
+    let looking = StoreSettings {
+        create: false,
+        ..settings()
+    };
+    let store = try_open(&cluster.url(), &looking).await.unwrap();
+    assert!(
+        store.describe().ends_with("replicas 3"),
+        "{}",
+        store.describe()
+    );
 }
 
 #[tokio::test]

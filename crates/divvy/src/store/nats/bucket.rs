@@ -1,5 +1,6 @@
 //! The bucket: made if it is missing, checked, and never edited.
 
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use divvy_core::store::{Key, Prefix, StoreError, StoreErrorKind, encode_part};
@@ -29,14 +30,15 @@ const NEVER: u64 = (1 << 53) - 1;
 /// The highest sequence that a bucket begins with, whatever the clock says.
 const FIRST_MAX: u64 = 1 << 52;
 
-/// A bucket's names, and how many copies it must have.
+/// A bucket's names, and how many copies it has.
 #[derive(Debug)]
 pub(super) struct Bucket {
     pub(super) name: String,
     pub(super) stream: String,
     /// What the subject of each of this cluster's keys begins with.
     space: String,
-    pub(super) replicas: u8,
+    /// Those who only look take it as it is.
+    replicas: AtomicU8,
     /// Made if it is missing.
     create: bool,
 }
@@ -48,9 +50,14 @@ impl Bucket {
             name: name.clone(),
             stream: format!("KV_{name}"),
             space: format!("$KV.{name}.{}.", encode_part(&settings.cluster)),
-            replicas: settings.replicas,
+            replicas: AtomicU8::new(settings.replicas),
             create: settings.create,
         }
+    }
+
+    /// How many copies it has.
+    pub(super) fn replicas(&self) -> u8 {
+        self.replicas.load(Ordering::Relaxed)
     }
 
     /// The subject of a key.
@@ -76,8 +83,13 @@ impl Bucket {
         deadline: Instant,
     ) -> Result<StreamInfo, StoreError> {
         let info = self.find_or_make(link, deadline).await?;
+        if !self.create
+            && let Ok(found) = u8::try_from(info.config.num_replicas)
+        {
+            self.replicas.store(found, Ordering::Relaxed);
+        }
         // After an answer, so that it is surely this connection's server.
-        version::check(&link.server().version, self.replicas)?;
+        version::check(&link.server().version, self.replicas())?;
         self.check(&info.config)?;
         self.probe(link, deadline).await?;
         Ok(info)
@@ -111,7 +123,7 @@ impl Bucket {
                 )));
             }
             // An old server might misunderstand what it is asked to make.
-            version::check(&link.server().version, self.replicas)?;
+            version::check(&link.server().version, self.replicas())?;
             let soon = deadline.min(Instant::now() + TRY);
             match self.make(link, soon).await {
                 Ok(info) => {
@@ -136,7 +148,7 @@ impl Bucket {
             "retention": "limits",
             "storage": "file",
             "discard": "new",
-            "num_replicas": self.replicas,
+            "num_replicas": self.replicas(),
             "max_msgs_per_subject": 1,
             "max_age": 0,
             "max_consumers": CONSUMERS_MAX,
@@ -159,7 +171,7 @@ impl Bucket {
     /// Refuses a bucket that would lose what was written, or not keep what is
     /// expected of it.
     pub(super) fn check(&self, found: &StreamConfig) -> Result<(), StoreError> {
-        let misfits = Misfits::of(found, &[format!("$KV.{}.>", self.name)], self.replicas);
+        let misfits = Misfits::of(found, &[format!("$KV.{}.>", self.name)], self.replicas());
         if misfits.is_none() {
             return Ok(());
         }

@@ -271,7 +271,7 @@ impl Shared {
         self.ready(deadline).await?;
         // With copies, a listing may be read from one that is behind the one
         // that the consumer is on. Then what lies between must come here.
-        let begin = if self.bucket.replicas > 1 {
+        let begin = if self.bucket.replicas() > 1 {
             Begin::Present
         } else {
             Begin::New
@@ -362,7 +362,7 @@ impl Shared {
         loop {
             let publishing = api::publish_if(&self.link, deadline, subject, sequence, written);
             let conflict = match publishing.await {
-                Err(fault) if fault.is_conflict() && self.bucket.replicas > 1 => fault,
+                Err(fault) if fault.is_conflict() && self.bucket.replicas() > 1 => fault,
                 Err(fault) => return Err(self.seen(fault)),
                 Ok(sequence) => return Ok(sequence),
             };
