@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use divvy_core::Invalid;
 use divvy_core::leader::Keys;
-use divvy_core::store::StoreError;
+use divvy_core::store::{StoreError, StoreErrorKind};
 use serde::Serialize;
 
 use super::Observer;
@@ -68,6 +68,12 @@ pub(super) async fn open(
 async fn find(url: &StoreUrl, settings: &StoreSettings) -> Result<Observer, StoreError> {
     // A user may have the rights of one mode only, and some stores have no other.
     let records = open_key_value(url, settings).await;
+    if let Err(error) = &records
+        && error.kind() == StoreErrorKind::Unavailable
+    {
+        // It is the same server, which was waited for long enough.
+        return Err(error.clone());
+    }
     let leases = match url.kind() {
         StoreKind::Nats => Err(StoreError::unfit("it has no leases")),
         _ => open_leases(url, settings).await,

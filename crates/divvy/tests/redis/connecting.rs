@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use divvy::observer::Observer;
 use divvy::store::redis::RedisLeases;
 use divvy::store::{
     Credentials, Leases, Secret, SecretSource, Store, StoreErrorKind, StoreSettings,
@@ -237,4 +238,20 @@ async fn opening_ends_in_time_also_on_a_server_that_holds_back_writes() {
     };
     let error = refusal(&server.url(), &settings).await;
     assert_refused(&error, StoreErrorKind::Unavailable, &["does not answer"]);
+}
+
+#[tokio::test]
+async fn mode_of_a_cluster_is_asked_for_no_longer_than_a_connection_may_take() {
+    // It listens, and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis://{}", silent.local_addr().unwrap());
+    let settings = StoreSettings {
+        connect_timeout: Duration::from_secs(3),
+        ..settings()
+    };
+    let begun = Instant::now();
+    let opened = Observer::open(&url.parse().unwrap(), &settings, None).await;
+    let (error, took) = (opened.map(|_| ()).unwrap_err(), begun.elapsed());
+    assert!(error.to_string().contains("(tried for 3s)"), "{error}");
+    assert!(took < Duration::from_millis(5_500), "{took:?}");
 }
