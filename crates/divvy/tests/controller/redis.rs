@@ -105,6 +105,41 @@ async fn everything_runs_again_after_the_server_forgot_everything() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn worker_whose_session_key_is_overwritten_goes_on() {
+    let server = redis(RedisOptions::new()).await;
+    let ledger = Ledger::new();
+    let (one, two) = two(&server, &ledger).await;
+    let (starts, mut connection) = (ledger.starts(), connection(&server).await);
+    let key = "divvy:session:tests:one";
+    let session: String = redis::cmd("GET")
+        .arg(key)
+        .query_async(&mut connection)
+        .await
+        .unwrap();
+    for (value, expires) in [("garbage", "100000"), (&*"f".repeat(32), "4000")] {
+        let () = redis::cmd("SET")
+            .arg(&[key, value, "PX", expires])
+            .query_async(&mut connection)
+            .await
+            .unwrap();
+        until(SOON, "it has its name again", async || {
+            let held: Option<String> = redis::cmd("GET")
+                .arg(key)
+                .query_async(&mut connection.clone())
+                .await
+                .unwrap();
+            let is_its_own = held.is_some_and(|held| held != value && held != session);
+            is_its_own && one.is_joined()
+        })
+        .await;
+    }
+    settled(&[&one, &two], 24).await;
+    assert_eq!(ledger.starts(), starts, "its leases are its own all along");
+    one.stop().await.unwrap();
+    two.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_restarts_with_or_without_its_data_leaves_one_owner_for_each() {
     for keeps in [true, false] {
         let options = match keeps {

@@ -204,7 +204,8 @@ impl Member {
             }
             (Session::Open(nonce), Tenure::Over) if nonce == beat => {
                 self.report(Report::SessionEnded(
-                    "its heartbeat came too late, or the store forgot it".into(),
+                    "its heartbeat came too late, or the store lost it, or another program wrote over it"
+                        .into(),
                 ));
                 self.session = Session::None;
                 self.forget_roster();
