@@ -238,10 +238,11 @@ pub(crate) struct ChangeArgs {
         display_order = 5
     )]
     pub(crate) to: Option<String>,
-    /// Add N workers, numbered on after the highest number there is, of the usual weight or this
+    /// Add N workers, numbered on after the highest number there is, of the usual weight or this, to
+    /// the zones with the fewest workers or to these in turn; never to a zone that --remove names
     #[arg(
         long,
-        value_name = "N[=WEIGHT]",
+        value_name = "N[=WEIGHT][@ZONE,...]",
         allow_negative_numbers = true,
         display_order = 6
     )]
@@ -254,16 +255,34 @@ pub(crate) struct ChangeArgs {
         display_order = 7
     )]
     pub(crate) remove: Vec<String>,
-    /// Add as few workers as keep the load of every one at or below this
+    /// Add as few workers as keep the load of every one at or below this, to zones as --add does; says
+    /// whether a narrower --band needs fewer, and whether fewer than there are would be enough
     #[arg(
         long,
-        value_name = "LOAD",
-        value_parser = at_least_one::<u64>("load"),
+        value_name = "LOAD[@ZONE,...]",
+        value_parser = fit,
         allow_negative_numbers = true,
         conflicts_with_all = ["to", "add"],
         display_order = 8
     )]
-    pub(crate) fit: Option<u64>,
+    pub(crate) fit: Option<FitArg>,
+}
+
+/// `LOAD[@ZONE,...]`.
+#[derive(Debug, Clone)]
+pub(crate) struct FitArg {
+    pub(crate) load: u64,
+    /// Where workers are added, as typed.
+    pub(crate) zones: Option<String>,
+}
+
+fn fit(text: &str) -> Result<FitArg, divvy::Invalid> {
+    let (load, zones) = match text.split_once('@') {
+        Some((load, zones)) => (load, Some(zones.to_owned())),
+        None => (text, None),
+    };
+    let load = at_least_one("load")(load)?;
+    Ok(FitArg { load, zones })
 }
 
 #[derive(Debug, clap::Args)]

@@ -130,10 +130,17 @@ Which workers there will be:
   --add N[=WEIGHT]     N more, numbered on after the highest number there is, in
                        the zones with the fewest workers where all have one; of
                        the weight that the others have, or their median
+  --add N@ZONE,...     N more, in these zones in turn: with 3@a,c two go to zone
+                       a and one to c. With a weight: 3=1.5@a,c
   --remove ID,...      all but these, and with zone:NAME all but those of a
-                       zone; goes together with --add
-  --fit LOAD           as few more as keep the load of every one at or below
-                       this, added as by --add
+                       zone; goes together with --add and --fit, which then add
+                       nobody to that zone
+  --fit LOAD[@ZONE,...]
+                       as few more as keep the load of every one at or below
+                       this, added as by --add. A worker inside the band keeps
+                       what it has, so a wide --band may need more workers than
+                       a narrow one: the plan says how many a narrower band
+                       needs, and whether fewer than there are would be enough
   none of them         --workers, or those of --previous: what the strategy
                        would repair
 

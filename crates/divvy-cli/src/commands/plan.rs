@@ -7,18 +7,17 @@ mod workers;
 
 use std::io::Write;
 
-use divvy::{
-    Assignment, Partition, Partitions, PlanDocument, Proposal, Strategy, StrategyName, Workers,
-};
+use divvy::{Assignment, Partition, Partitions, PlanDocument, Proposal, StrategyName, Workers};
 
 use super::{picture, write_csv, write_json};
 use crate::args::PlanArgs;
 use crate::failure::Failure;
-use crate::input::{self, Change, Given};
+use crate::input::{self, Change, Chosen, Given};
 use crate::plot;
 use crate::preview::Preview;
 use crate::spinner::Spinner;
 use crate::terminal::{self, Terminal};
+use fit::{Fit, Fitted};
 use report::Report;
 
 pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
@@ -26,31 +25,33 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let spinner = Spinner::start("reading");
     let mut given = Given::read(&args.placement)?;
     let chosen = given.chosen(&args.placement)?;
-    let strategy = chosen.strategy.as_ref();
     let change = Change::read(&args.change)?;
     look_ahead(&mut given, &change)?;
     let base = given.workers()?;
     let partitions = given.partitions()?;
     spinner.turn_to("planning");
-    let before = match given.previous() {
-        Some(previous) => previous.clone(),
-        None => first(strategy, &given, &change, &partitions)?,
-    };
+    let planner = Planner::new(chosen, &given, &change, &partitions)?;
     if let Some(other) = given.previous_strategy() {
-        warn_of_another(other, chosen.name());
+        warn_of_another(other, planner.chosen.name());
     }
-    let propose = |workers: &Workers| -> Result<Proposal, Failure> {
-        Ok(strategy.propose(workers, &partitions, Some(&before))?)
-    };
-    let (target, proposal) = match args.change.fit {
-        Some(limit) => fit::find(limit, &change, &base, &partitions, propose)?,
+    let Fitted {
+        target,
+        proposal,
+        notes,
+    } = match &args.change.fit {
+        Some(fit) => Fit::new(fit.load, &planner, &base).find()?,
         None => {
             let target = change.target(&base)?;
-            let proposal = propose(&target.workers)?;
-            (target, proposal)
+            Fitted {
+                proposal: planner.propose(&target.workers)?,
+                target,
+                notes: Vec::new(),
+            }
         }
     };
+    let Planner { chosen, before, .. } = planner;
     let before = reweighed(before, proposal.assignment.partitions())?;
+    let strategy = chosen.strategy.as_ref();
     drop(spinner);
     input::note_of_overlooked(chosen.name(), &given, &target.workers, &partitions);
     let preview = Preview {
@@ -72,6 +73,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let report = Report {
         preview,
         added: target.added,
+        notes,
         terminal: Terminal::of_stdout(),
         list: args.list,
         all: args.all,
@@ -116,20 +118,55 @@ fn write_moves(proposal: &Proposal, out: &mut dyn Write) -> Result<(), Failure> 
     write_csv(out, ["partition", "from", "to", "cause", "weight"], rows)
 }
 
-/// Where no assignment is in force: what the strategy makes of the workers
-/// that there are.
-fn first(
-    strategy: &dyn Strategy,
-    given: &Given,
-    change: &Change,
-    partitions: &Partitions,
-) -> Result<Assignment, Failure> {
-    if matches!(change, Change::None) {
-        return Err(Failure::Usage(
-            "nothing to plan: give --to, --add or --remove, or --previous to plan from".to_owned(),
-        ));
+/// A strategy, and what it plans from.
+struct Planner<'a> {
+    chosen: Chosen,
+    given: &'a Given,
+    change: &'a Change,
+    partitions: &'a Partitions,
+    /// The assignment in force, or what the strategy makes of the workers that
+    /// there are.
+    before: Assignment,
+}
+
+impl<'a> Planner<'a> {
+    fn new(
+        chosen: Chosen,
+        given: &'a Given,
+        change: &'a Change,
+        partitions: &'a Partitions,
+    ) -> Result<Self, Failure> {
+        let before = match given.previous() {
+            Some(previous) => previous.clone(),
+            None if matches!(change, Change::None) => {
+                return Err(Failure::Usage(
+                    "nothing to plan: give --to, --add or --remove, or --previous to plan from"
+                        .to_owned(),
+                ));
+            }
+            None => chosen
+                .strategy
+                .assign(&given.workers()?, partitions, None)?,
+        };
+        Ok(Self {
+            chosen,
+            given,
+            change,
+            partitions,
+            before,
+        })
     }
-    Ok(strategy.assign(&given.workers()?, partitions, None)?)
+
+    /// The same with another band, as if it had been typed.
+    fn with_band(&self, band: f64) -> Result<Self, Failure> {
+        let chosen = self.chosen.with_band(band)?;
+        Self::new(chosen, self.given, self.change, self.partitions)
+    }
+
+    fn propose(&self, workers: &Workers) -> Result<Proposal, Failure> {
+        let strategy = &self.chosen.strategy;
+        Ok(strategy.propose(workers, self.partitions, Some(&self.before))?)
+    }
 }
 
 /// Says that what is planned from was made by another strategy, where it may

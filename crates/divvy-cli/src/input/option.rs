@@ -48,6 +48,14 @@ impl Chosen {
         self.settings.name
     }
 
+    /// The same strategy with another band.
+    pub(crate) fn with_band(&self, band: f64) -> Result<Self, Failure> {
+        let mut settings = self.settings.clone();
+        settings.options.overload_threshold = Some(threshold(band));
+        let strategy = settings.build()?;
+        Ok(Self { strategy, settings })
+    }
+
     /// How far from a worker's share its load may be, where the strategy keeps
     /// a band.
     pub(crate) fn band(&self) -> Option<f64> {

@@ -79,6 +79,116 @@ fn added_workers_go_to_the_zones_with_the_fewest() {
     assert_eq!(zones("--add 1")["w-2"], None);
 }
 
+/// Three zones of two workers each.
+fn three_zones() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.file("w.csv", "id,zone\nn1,a\nn2,a\nn3,b\nn4,b\nn5,c\nn6,c\n");
+    let rows: String = (0..30)
+        .map(|number| format!("p:{number},{}\n", 10 + number % 7))
+        .collect();
+    scratch.file("p.csv", format!("key,weight\n{rows}"));
+    scratch
+}
+
+fn zoned(scratch: &Scratch, options: &str) -> crate::scratch::Run {
+    let line = format!("plan --strategy zoned --workers @w.csv --partitions @p.csv {options}");
+    scratch.run(line.split_whitespace())
+}
+
+/// The zones of the workers that a plan adds to the six of [`three_zones`].
+fn zones_added(scratch: &Scratch, options: &str) -> String {
+    let after = after(&zoned(scratch, &format!("{options} --json")).json());
+    let added = after.into_iter().filter(|(id, _)| id.as_str() > "n6");
+    let zones = added.map(|(_, zone)| zone.unwrap_or_else(|| "-".to_owned()));
+    zones.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn no_worker_is_added_to_a_zone_that_is_removed() {
+    let scratch = three_zones();
+    assert_eq!(zones_added(&scratch, "--remove zone:b --add 3"), "a c a");
+    assert_eq!(
+        zones_added(&scratch, "--remove zone:a,zone:b --add 2"),
+        "c c"
+    );
+    let fitted = zones_added(&scratch, "--remove zone:b --fit 75");
+    assert!(!fitted.is_empty() && !fitted.contains('b'), "{fitted}");
+    let text = zoned(&scratch, "--remove zone:b --add 3").done();
+    assert!(
+        text.contains("\nadded n7 in zone a, n8 in zone c, n9 in zone a: "),
+        "{text}"
+    );
+    // The last worker of a zone that is not removed may be replaced there.
+    assert_eq!(zones_added(&scratch, "--remove n3,n4 --add 2"), "b b");
+}
+
+#[test]
+fn added_workers_go_in_turn_to_the_zones_that_are_named() {
+    let scratch = three_zones();
+    assert_eq!(zones_added(&scratch, "--add 3@a,c"), "a c a");
+    assert_eq!(zones_added(&scratch, "--add 3@c,a"), "c a c");
+    assert_eq!(zones_added(&scratch, "--add 2=1.5@b"), "b b");
+    assert_eq!(zones_added(&scratch, "--add 0@b"), "");
+    let text = zoned(&scratch, "--add 2=1.5@b").done();
+    assert!(
+        text.contains("n8 in zone b: each of weight 1.5\n"),
+        "{text}"
+    );
+    let fitted = zones_added(&scratch, "--remove zone:b --fit 75@c");
+    assert!(!fitted.is_empty(), "somebody is added");
+    assert!(fitted.split(' ').all(|zone| zone == "c"), "{fitted}");
+}
+
+#[test]
+fn a_zone_that_nobody_can_be_added_to_is_refused_with_its_name() {
+    let scratch = three_zones();
+    for (options, message) in [
+        (
+            "--add 3@a,europe",
+            "zone to add to 'europe': has none of the 6 workers\n",
+        ),
+        (
+            "--add 3@A",
+            "zone to add to 'A': has none of the 6 workers; did you mean a?\n",
+        ),
+        (
+            "--remove zone:b --add 3@b,c",
+            "zone to add to 'b': is removed by --remove zone:b\n",
+        ),
+        (
+            "--remove zone:b --fit 75@b",
+            "zone to add to 'b': is removed by --remove zone:b\n",
+        ),
+        (
+            "--fit 75@d4",
+            "zone to add to 'd4': has none of the 6 workers\n",
+        ),
+        (
+            "--add 3@",
+            "zone to add to '': must be the name of a zone: --add 3@a,c adds to zones a and c in \
+             turn\n",
+        ),
+        ("--add 3@a,,c", "zone to add to '': must be the name"),
+        ("--add 3@a,c,a", "zone to add to 'a': is given twice\n"),
+        (
+            "--add @a",
+            "workers to add '@a': must be a whole number in 0..=99994, or such as 2=1.5 with a \
+             weight, or 2@a,c with zones\n",
+        ),
+        ("--add 1=x@a", "worker weight 'x': must be a number"),
+        (
+            "--fit x@a",
+            "load 'x': must be a whole number of at least 1\n",
+        ),
+        (
+            "--remove zone:a,zone:b,zone:c --add 1",
+            "workers to add '1': need a zone, and --remove names all there are",
+        ),
+    ] {
+        zoned(&scratch, options).refused(2, message);
+    }
+}
+
 /// What the one line says after `error: `, and the words typed.
 const MISTAKES: [(&str, &str); 16] = [
     (

@@ -130,6 +130,114 @@ fn as_few_workers_are_added_as_keep_every_load_at_or_below_a_limit() {
     plan(&scratch, "--fit 0").refused(2, "load '0': must be a whole number of at least 1\n");
 }
 
+/// The partitions and nodes of the README.
+fn spreadsheet() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.file(
+        "nodes.csv",
+        "id,weight,zone\nn1,1,a\nn2,1,a\nn3,1,b\nn4,1,b\n",
+    );
+    scratch.file(
+        "parts.csv",
+        "key,weight\norders:0,120\norders:1,80\norders:2,95\norders:3,60\norders:4,150\n\
+         orders:5,70\nusers:0,40\nusers:1,55\nusers:2,35\nusers:3,90\nmail:0,25\nmail:1,30\n",
+    );
+    scratch
+}
+
+/// What a plan says before its tables, in one line, and how many workers there
+/// are then.
+fn fitted(scratch: &Scratch, change: &str) -> (String, usize) {
+    let text = plan(scratch, change).done();
+    let said = text.split("\n\n").next().expect("a paragraph");
+    assert!(
+        said.lines().skip(3).all(|line| line.chars().count() <= 80),
+        "{said}"
+    );
+    let workers = weights(&plan(scratch, &format!("{change} --json")).json());
+    (said.replace('\n', " "), workers.len())
+}
+
+#[test]
+fn a_fit_says_what_the_band_costs_and_which_costs_less() {
+    let scratch = spreadsheet();
+    let (said, workers) = fitted(&scratch, "--fit 160");
+    assert_eq!(workers, 7);
+    assert!(
+        said.ends_with(
+            "The band needs 1 of these 3: it leaves a worker alone that has up to 1.30 times its \
+             share. With --band 0.15, 2 would be enough, for 5 moves in place of 4."
+        ),
+        "{said}"
+    );
+    // That is what a plan with the other band finds.
+    assert_eq!(fitted(&scratch, "--fit 160 --band 0.15").1, 6);
+    let moves = |change: &str| plan(&scratch, change).json()["moves"].clone();
+    assert_eq!(moves("--fit 160 --band 0.15 --json"), 5);
+    assert_eq!(moves("--fit 160 --json"), 4);
+
+    let (said, workers) = fitted(&scratch, "--fit 240 --band 0.5");
+    assert_eq!(workers, 5);
+    assert!(said.contains("Only the band needs this one: "), "{said}");
+    assert!(
+        said.contains("With --band 0.3, none would be enough"),
+        "{said}"
+    );
+    assert_eq!(fitted(&scratch, "--fit 240 --band 0.3").1, 4);
+}
+
+#[test]
+fn a_fit_says_where_the_band_is_not_what_costs() {
+    let scratch = spreadsheet();
+    let (said, _) = fitted(&scratch, "--fit 200");
+    assert!(
+        said.ends_with(
+            "Fewer cannot be enough: all partitions together have 850, more than 4 times 200."
+        ),
+        "{said}"
+    );
+    let (said, _) = fitted(&scratch, "--fit 150");
+    assert!(
+        said.ends_with(
+            "No narrower --band that was tried needs fewer. However even loads are, 2 more would \
+             be the least: all partitions together have 850."
+        ),
+        "{said}"
+    );
+    let (said, _) = fitted(&scratch, "--fit 150 --band 0.15");
+    assert!(said.contains("There is no narrower --band."), "{said}");
+    let line = "plan --strategy balanced --workers @nodes.csv --partitions @parts.csv --fit 160";
+    let text = scratch.run(line.split(' ')).done();
+    assert!(text.contains("However even loads are, 2 more"), "{text}");
+    assert!(!text.contains("band"), "{text}");
+}
+
+#[test]
+fn a_fit_says_when_fewer_workers_than_there_are_would_be_enough() {
+    let scratch = spreadsheet();
+    let (said, workers) = fitted(&scratch, "--fit 300");
+    assert_eq!(workers, 4, "--fit removes nobody");
+    assert!(
+        said.ends_with(
+            "Fewer would be enough: 3 workers, of whom the fullest has 290, without n3: --remove \
+             n3 shows that plan, too."
+        ),
+        "{said}"
+    );
+    let document = plan(&scratch, "--remove n3 --json").json();
+    let workers = document["after"]["workers"].as_array().expect("a list");
+    let loads = workers.iter().filter_map(|worker| worker["load"].as_u64());
+    assert_eq!(loads.max(), Some(290));
+    let (said, _) = fitted(&scratch, "--fit 240");
+    assert!(!said.contains("Fewer"), "{said}");
+    let (said, workers) = fitted(&scratch, "--fit 850 --remove zone:b");
+    assert_eq!(workers, 2);
+    assert!(
+        said.contains("1 worker, of whom the fullest has 850"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_bound_that_says_nothing_is_not_told() {
     let scratch = fleet();

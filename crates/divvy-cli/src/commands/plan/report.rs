@@ -15,6 +15,8 @@ pub(super) struct Report<'a> {
     pub(super) preview: Preview<'a>,
     /// Who was added, in a sentence.
     pub(super) added: Option<String>,
+    /// What else there is to know of how many were added, in sentences.
+    pub(super) notes: Vec<String>,
     pub(super) terminal: Terminal,
     /// Whether to show all changes.
     pub(super) list: bool,
@@ -31,11 +33,16 @@ impl Report<'_> {
                 writeln!(out, "{line}")?;
             }
         }
+        let width = terminal.width.min(SENTENCE_WIDTH_MAX);
+        for note in &self.notes {
+            for line in wrap(note.split(' '), "", width) {
+                writeln!(out, "{line}")?;
+            }
+        }
         writeln!(out)?;
         self.write_balance(out)?;
         for sentence in shortfall::sentences(preview) {
             writeln!(out)?;
-            let width = terminal.width.min(SENTENCE_WIDTH_MAX);
             for line in wrap(sentence.split(' '), "", width) {
                 writeln!(out, "{line}")?;
             }
