@@ -295,8 +295,8 @@ pub(crate) struct ExplainArgs {
     /// Show only the first N workers of the ranking, and the owner [default: 10, with --json all]
     #[arg(long, value_name = "N", value_parser = at_least_one::<usize>("top"), allow_negative_numbers = true)]
     pub(crate) top: Option<usize>,
-    /// Print JSON: {"partition", "owner", "method", "ranking": [{"rank", "worker", ...}]}, and with
-    /// --previous "today"
+    /// Print JSON: {"partition", "owner", "why", "method", "ranking": [{"rank", "worker", "load",
+    /// ...}]}, and with --previous "today"
     #[arg(long)]
     pub(crate) json: bool,
 }

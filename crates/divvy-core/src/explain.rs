@@ -23,10 +23,30 @@ pub struct Explanation {
     pub partition: String,
     /// The id of its owner: the first of the ranking that nothing vetoes.
     pub owner: String,
+    /// Why the partition is there, in sentences, where that takes more than a
+    /// ranking: when it was placed and what the first in rank had then, why it
+    /// moves, or why it stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// How the ranking comes about, in a sentence or two.
     pub method: String,
+    /// What [`Ranked::load`] is, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loads: Option<LoadsAt>,
     /// All workers, the best first.
     pub ranking: Vec<Ranked>,
+}
+
+/// When loads were measured, and in what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LoadsAt {
+    /// Whether they are numbers of partitions, and not sums of their weights.
+    pub by_count: bool,
+    /// Whether they are those of the finished plan, in which the partition
+    /// stays where it was. Otherwise they are those just before it was placed
+    /// or moved: what was placed later is not in them.
+    pub after: bool,
 }
 
 /// One worker's place in a ranking.
@@ -43,6 +63,10 @@ pub struct Ranked {
     /// What the ranking goes by, higher being better; `None` where the
     /// strategy does not score.
     pub score: Option<f64>,
+    /// What it had when the place of the partition was decided; `None` where
+    /// that does not depend on loads. [`Explanation::loads`] says what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<u64>,
     /// Why it does not get the partition, whatever its rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub veto: Option<Veto>,
@@ -64,6 +88,7 @@ impl Explanation {
                 weight: worker.weight(),
                 hash,
                 score,
+                load: None,
                 veto: worker.veto(),
             })
             .collect();
@@ -75,7 +100,9 @@ impl Explanation {
         Self {
             partition: partition.to_owned(),
             owner,
+            why: None,
             method: method.into(),
+            loads: None,
             ranking,
         }
     }

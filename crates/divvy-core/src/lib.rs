@@ -104,7 +104,7 @@ pub use assignment::{
 };
 pub use control::{CONTROL_BYTES_MAX, Control};
 pub use error::{Error, Invalid};
-pub use explain::{Explanation, Ranked};
+pub use explain::{Explanation, LoadsAt, Ranked};
 pub use key::{
     DJB2_JS_PARTITIONS_MAX, DJB2_JS_PARTITIONS_MIN, KEY_PARTITIONS_DEFAULT, KeyPlace, KeyScheme,
     KeySpace,

@@ -30,6 +30,7 @@ mod band;
 mod banded;
 mod bound;
 mod certificate;
+mod decision;
 mod given;
 mod ledger;
 mod lightest;
@@ -48,8 +49,10 @@ mod zoned;
 
 pub use balanced::balanced;
 pub use band::Band;
+pub(crate) use banded::banded_decision;
 pub use banded::{banded, zoned_banded};
 pub use certificate::Certificate;
+pub(crate) use decision::{By, Decision, Stay, What};
 pub(crate) use given::given;
 pub use outcome::{Cause, Move, Plan, Reason, Rejection};
 pub use problem::{GONE, NONE, PlanError, Problem, Slot, Weights};

@@ -116,7 +116,9 @@ pub trait Strategy: fmt::Debug + Send + Sync {
         Ok(Explanation {
             partition: partition.to_owned(),
             owner: owner.id().to_owned(),
+            why: None,
             method: format!("The strategy {} does not rank workers.", self.name()),
+            loads: None,
             ranking: Vec::new(),
         })
     }

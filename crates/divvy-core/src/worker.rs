@@ -153,18 +153,39 @@ impl Worker {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Veto {
+    /// The partition stays where it was, and this worker has its share, or is
+    /// inside its band, without it.
+    Enough,
+    /// It owns as many of the heaviest partitions as one worker may.
+    Extremes,
     /// It does not stand in the partition's bucket.
     Filtered,
     /// It owns as many partitions as its share or its limit allows.
     Full,
-    /// A lighter worker was taken.
+    /// It had the partition, and had too much or could spare it.
+    GaveUp,
+    /// A lighter worker was taken, by load in relation to weight.
     Heavier,
-    /// The partition stays where it was.
-    Kept,
-    /// With the partition it would be over the band.
+    /// A worker of a lighter zone was taken.
+    HeavierZone,
+    /// The worker that was taken is as light, and its id is the smaller one.
+    Later,
+    /// The zone of the worker that was taken is as light, and its name is the
+    /// smaller one.
+    LaterZone,
+    /// The partition stays where it was: this worker has too little, but no
+    /// move to it was found that helps.
+    NoGain,
+    /// With the partition it would be over the band, or over the narrower one
+    /// that workers are filled up to.
     OverBand,
     /// With the partition its zone would be over its share.
     OverZone,
+    /// What was left to place was needed by workers that lacked more.
+    Reserved,
+    /// Another worker was chosen, not because it was lighter: the partition
+    /// has a worker of its own, or was moved where that helped most.
+    Unchosen,
     /// It is unhealthy.
     Unhealthy,
     /// Its weight is 0.
@@ -174,12 +195,20 @@ pub enum Veto {
 impl fmt::Display for Veto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Enough => "has enough without it",
+            Self::Extremes => "has as many of the heaviest as it may",
             Self::Filtered => "in other buckets",
             Self::Full => "full",
+            Self::GaveUp => "gave it up",
             Self::Heavier => "a lighter one was taken",
-            Self::Kept => "not moved",
-            Self::OverBand => "would be over the band",
-            Self::OverZone => "its zone would be over its share",
+            Self::HeavierZone => "a lighter zone was taken",
+            Self::Later => "as light, but later by id",
+            Self::LaterZone => "as light, but its zone is later by name",
+            Self::NoGain => "no move to it helped",
+            Self::OverBand => "would have too much",
+            Self::OverZone => "its zone would have too much",
+            Self::Reserved => "others lacked more",
+            Self::Unchosen => "another was chosen",
             Self::Unhealthy => "unhealthy",
             Self::ZeroWeight => "weight 0",
         })

@@ -241,8 +241,15 @@ impl Compass {
         match explained {
             Ok(explanation) => {
                 let Explanation {
-                    ranking, method, ..
+                    ranking,
+                    why,
+                    method,
+                    ..
                 } = explanation;
+                let method = match why {
+                    Some(why) => format!("{why} {method}"),
+                    None => method,
+                };
                 let ranks = ranking.into_iter().filter_map(|ranked| {
                     Some(Rank {
                         worker: *question.by_id.get(&ranked.worker)?,

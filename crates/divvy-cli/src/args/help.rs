@@ -161,7 +161,7 @@ The forms of --workers and --partitions and the strategies are those of `divvy a
 pub(super) const PLAN_EXAMPLES: &str = "\
 Examples:
   divvy plan --workers 3 --add 1 --partitions 2048 --strategy balanced
-  divvy plan --workers @workers.csv --remove b --partitions @partitions.yaml
+  divvy plan --workers @workers.csv --remove zone:b --add 2@a --partitions 64
   divvy assign --workers 5 --partitions 64 --json > before.json
   divvy plan --previous @before.json --add 2 --plot change.svg
   divvy plan --previous @before.json --to 4 --json > plan.json";
@@ -169,7 +169,18 @@ Examples:
 pub(super) const EXPLAIN: &str = "\
 Shows the ranking behind the place of one partition: every worker with its score, and why a better \
 one was passed over. The first that nothing vetoes owns the partition. -v also shows what was hashed, \
-and how scores come about. With --previous it says where the partition is today.
+and how scores come about. With --previous it says where the partition is today, and why it moves or \
+stays.
+
+Strategies that balance (balanced, zoned, weighted-consistent-hash) place one partition after the \
+other, and what a worker has by then decides. So loads in the table are those of that moment:
+  load then            what each worker had just before the partition was
+                       placed or moved, without all that came later
+  load after           what each worker has by the plan, where the partition
+                       stays: who is inside its band, or has its share, gives up
+                       nothing and needs nothing
+  per weight           the same divided by the worker's weight, where weights
+                       differ: the lighter worker is the one with less of it
 
 The forms of --workers and --partitions are those of `divvy assign`. Without --partitions the \
 partition stands alone, which is enough where its place does not depend on the others: with \

@@ -1,15 +1,15 @@
 //! `divvy explain`: the ranking behind the place of one partition.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use divvy::{Explanation, Partition, Partitions, Ranked, StrategyName, Workers};
+use divvy::{Explanation, LoadsAt, Partition, Partitions, Ranked, StrategyName, Worker, Workers};
 use serde::Serialize;
 
 use super::write_json;
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
-use crate::input::{self, Chosen, Given};
+use crate::input::{self, Given};
 use crate::spinner::Spinner;
 use crate::table::{Align, Table, Tone};
 use crate::terminal::{SENTENCE_WIDTH_MAX, Terminal, printable};
@@ -19,9 +19,6 @@ use crate::wrap::wrap;
 const TOP_DEFAULT: usize = 10;
 /// Workers before the owner that a sentence names.
 const PASSED_MAX: usize = 3;
-/// What begins the part of a method that says how the ranking comes about,
-/// where the part before tells what becomes of the partition.
-const RANKED: &str = " Ranked by ";
 
 pub(crate) fn run(args: &ExplainArgs, verbose: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let spinner = Spinner::start("reading");
@@ -50,7 +47,6 @@ pub(crate) fn run(args: &ExplainArgs, verbose: bool, out: &mut dyn Write) -> Res
         strategy: chosen.name(),
         today: today.as_deref(),
         workers: &workers,
-        loads: loads(&chosen, &given, &workers, &partitions)?,
         top: args.top.unwrap_or(TOP_DEFAULT),
         verbose,
         terminal: Terminal::of_stdout(),
@@ -102,30 +98,6 @@ fn partitions(
     }
 }
 
-/// What each worker has once everything is placed, where the place depends on
-/// that.
-fn loads(
-    chosen: &Chosen,
-    given: &Given,
-    workers: &Workers,
-    partitions: &Partitions,
-) -> Result<BTreeMap<String, u64>, Failure> {
-    if places_each_alone(chosen.name()) || chosen.name() == StrategyName::RoundRobin {
-        return Ok(BTreeMap::new());
-    }
-    let strategy = &chosen.strategy;
-    let assignment = strategy.assign(workers, partitions, given.previous())?;
-    // Some count partitions and some weigh them.
-    let by_count = chosen.name() == StrategyName::Balanced;
-    let counts = || assignment.counts().into_iter().map(|count| count as u64);
-    let loads: Vec<u64> = match by_count {
-        true => counts().collect(),
-        false => assignment.loads(),
-    };
-    let ids = workers.iter().map(|worker| worker.id().to_owned());
-    Ok(ids.zip(loads).collect())
-}
-
 /// What to print, and where to.
 struct Answer<'a> {
     explanation: &'a Explanation,
@@ -133,8 +105,6 @@ struct Answer<'a> {
     /// Who owns the partition by the assignment in force.
     today: Option<&'a str>,
     workers: &'a Workers,
-    /// By worker, where that matters.
-    loads: BTreeMap<String, u64>,
     top: usize,
     /// Whether to say how the ranking comes about.
     verbose: bool,
@@ -144,17 +114,9 @@ struct Answer<'a> {
 impl Answer<'_> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let width = self.terminal.width.min(SENTENCE_WIDTH_MAX);
-        let method = printable(&self.explanation.method);
-        let (story, formula) = match method.find(RANKED) {
-            Some(at) => (Some(&method[..at]), &method[at + 1..]),
-            None => (None, &method[..]),
-        };
-        // Without an assignment in force everything is new.
-        let story = story.filter(|_| self.today.is_some());
-        for sentence in [Some(self.sentence().as_str()), story]
-            .into_iter()
-            .flatten()
-        {
+        let why = self.explanation.why.as_deref().map(printable);
+        let sentences = [Some(self.sentence().into()), why, self.loads_are()];
+        for sentence in sentences.into_iter().flatten() {
             for line in wrap(sentence.split_whitespace(), "", width) {
                 writeln!(out, "{line}")?;
             }
@@ -180,7 +142,8 @@ impl Answer<'_> {
         if !self.verbose {
             return writeln!(out, "-v shows what was hashed, and how scores come about");
         }
-        for line in wrap(formula.split_whitespace(), "", width) {
+        let method = printable(&self.explanation.method);
+        for line in wrap(method.split_whitespace(), "", width) {
             writeln!(out, "{line}")?;
         }
         Ok(())
@@ -226,6 +189,21 @@ impl Answer<'_> {
         format!("{belongs}{why}")
     }
 
+    /// What the column of loads is: final loads would not show why a partition
+    /// is where it is.
+    fn loads_are(&self) -> Option<Cow<'static, str>> {
+        let loads = self.explanation.loads?;
+        let what = if loads.by_count {
+            "Partitions"
+        } else {
+            "Loads"
+        };
+        Some(Cow::Owned(match loads.after {
+            true => format!("{what} are those after the plan."),
+            false => format!("{what} are those just before that, and not the final ones."),
+        }))
+    }
+
     fn owns(&self, ranked: &Ranked) -> bool {
         ranked.worker == self.explanation.owner
     }
@@ -237,16 +215,28 @@ impl Answer<'_> {
 
     fn ranking(&self, scored: bool) -> Table {
         let zoned = self.workers.iter().any(|worker| worker.zone().is_some());
-        let loaded = !self.loads.is_empty();
-        let by_count = self.strategy == StrategyName::Balanced;
-        let load = if by_count { "partitions" } else { "load" };
+        let load = self.explanation.loads.map(|loads| match loads {
+            LoadsAt {
+                by_count: true,
+                after: true,
+                ..
+            } => "partitions after",
+            LoadsAt { by_count: true, .. } => "partitions then",
+            LoadsAt { after: true, .. } => "load after",
+            _ => "load then",
+        });
         let mut headings = vec![
             ("rank", Align::Right),
             ("worker", Align::Left),
             ("weight", Align::Right),
         ];
         headings.extend(zoned.then_some(("zone", Align::Left)));
-        headings.extend(loaded.then_some((load, Align::Right)));
+        headings.extend(load.map(|load| (load, Align::Right)));
+        // The lighter of two workers is the one with less for its weight.
+        let mut weights = self.workers.iter().map(Worker::weight);
+        let first = weights.next();
+        let uneven = load.is_some() && weights.any(|weight| Some(weight) != first);
+        headings.extend(uneven.then_some(("per weight", Align::Right)));
         headings.extend(self.verbose.then_some(("hash", Align::Left)));
         headings.extend(scored.then_some(("score", Align::Right)));
         headings.push(("note", Align::Left));
@@ -262,14 +252,16 @@ impl Answer<'_> {
             };
             let index = self.workers.index_of(&ranked.worker);
             let zone = index.and_then(|index| self.workers.as_slice()[index].zone());
-            let load = self.loads.get(&ranked.worker);
             let mut cells = vec![
                 ranked.rank.to_string(),
                 ranked.worker.clone(),
                 ranked.weight.to_string(),
             ];
             cells.extend(zoned.then(|| zone.unwrap_or_default().to_owned()));
-            cells.extend(loaded.then(|| load.map_or_else(absent, u64::to_string)));
+            let had = || ranked.load.map_or_else(absent, |load| load.to_string());
+            cells.extend(load.map(|_| had()));
+            let level = |load| score(load as f64 / ranked.weight);
+            cells.extend(uneven.then(|| ranked.load.map_or_else(absent, level)));
             let hash = || ranked.hash.clone().unwrap_or_else(absent);
             cells.extend(self.verbose.then(hash));
             cells.extend(scored.then(|| ranked.score.map_or_else(absent, score)));

@@ -223,6 +223,178 @@ fn the_note_says_why_a_preferred_worker_was_passed_over() {
             text.lines().any(|line| line.ends_with(note))
         })
     };
-    assert!(noted("--previous @before.json", "  not moved"));
+    assert!(noted("--previous @before.json", "  has enough without it"));
+    assert!(!noted("--previous @before.json", "  not moved"));
     assert!(noted("--workers 3 --partitions 30", "  full"));
+}
+
+/// Partitions and nodes of a spreadsheet.
+fn spreadsheet() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.file(
+        "nodes.csv",
+        "id,weight,zone\nn1,1,a\nn2,1,a\nn3,1,b\nn4,1,b\n",
+    );
+    let rows: String = PARTITIONS
+        .iter()
+        .map(|(key, weight)| format!("{key},{weight}\n"))
+        .collect();
+    scratch.file("parts.csv", format!("key,weight\n{rows}"));
+    scratch
+}
+
+const PARTITIONS: [(&str, u64); 12] = [
+    ("orders:0", 120),
+    ("orders:1", 80),
+    ("orders:2", 95),
+    ("orders:3", 60),
+    ("orders:4", 150),
+    ("orders:5", 70),
+    ("users:0", 40),
+    ("users:1", 55),
+    ("users:2", 35),
+    ("users:3", 90),
+    ("mail:0", 25),
+    ("mail:1", 30),
+];
+
+/// The rows of a ranking: rank, worker, weight, zone, load, score, and the note.
+fn rows(text: &str) -> Vec<(Vec<&str>, String)> {
+    let table = text.lines().skip_while(|line| !line.starts_with("rank "));
+    let rows = table.skip(1).take_while(|line| !line.is_empty());
+    rows.map(|line| {
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        (cells[..6].to_vec(), cells[6..].join(" "))
+    })
+    .collect()
+}
+
+#[test]
+fn loads_beside_a_note_are_those_that_it_was_decided_by() {
+    let scratch = spreadsheet();
+    let mut lighter = 0;
+    for strategy in [
+        "zoned",
+        "zoned --band 0.15",
+        "weighted-consistent-hash",
+        "weighted-consistent-hash --band 0.15",
+    ] {
+        for (partition, _) in PARTITIONS {
+            let line = format!(
+                "explain {partition} --strategy {strategy} --workers @nodes.csv --partitions \
+                 @parts.csv"
+            );
+            let text = scratch.run(line.split(' ')).stdout;
+            let rows = rows(&text);
+            let load = |cells: &[&str]| cells[4].parse::<u64>().expect("a load");
+            let owner = rows.iter().find(|(_, note)| note == "owner");
+            let (owner, _) = owner.expect("an owner");
+            for (cells, note) in &rows {
+                if note == "a lighter one was taken" {
+                    lighter += 1;
+                    assert!(load(cells) > load(owner), "{line}\n{text}");
+                }
+            }
+        }
+    }
+    assert!(lighter > 0, "{lighter} were passed over for a lighter one");
+}
+
+#[test]
+fn an_explanation_says_when_a_partition_was_placed_and_what_its_loads_are() {
+    let scratch = spreadsheet();
+    let line = "explain mail:0 --strategy zoned --workers @nodes.csv --partitions @parts.csv";
+    let text = scratch.run(line.split(' ')).done();
+    assert_eq!(
+        text,
+        "\
+mail:0 belongs to n2, number 3 of 4, after n4 (would have too much), n3 (a
+lighter zone was taken)
+It was placed as number 12 of 12, the heaviest first. n4 ranks first, but would
+have had 255, and is filled up to 249: the lightest of the lightest zone was n2.
+Loads are those just before that, and not the final ones.
+
+rank  worker  weight  zone  load then     score  note
+   1  n4           1  b           230  2.281890  would have too much
+   2  n3           1  b           215  1.240470  a lighter zone was taken
+   3  n2           1  a           140  1.090920  owner
+   4  n1           1  a           240  0.875086
+
+-v shows what was hashed, and how scores come about
+"
+    );
+    let document = scratch.run(line.split(' ').chain(["--json"])).json();
+    assert_eq!(document["ranking"][0]["load"], 230);
+    assert_eq!(document["ranking"][0]["veto"], "over_band");
+    assert_eq!(
+        document["loads"],
+        json!({"by_count": false, "after": false})
+    );
+    let why = document["why"].as_str().expect("sentences");
+    assert!(why.starts_with("It was placed as number 12 of 12"), "{why}");
+    assert!(
+        document["method"]
+            .as_str()
+            .is_some_and(|method| method.starts_with("Ranked by ")),
+        "{document}"
+    );
+}
+
+#[test]
+fn a_partition_that_stays_says_why_it_does_not_move() {
+    let scratch = spreadsheet();
+    let line = "assign --strategy zoned --workers @nodes.csv --partitions @parts.csv --csv";
+    let today = scratch.run(line.split(' ')).done();
+    scratch.file("today.csv", today);
+    let explained = |partition: &str| {
+        let line = format!(
+            "explain {partition} --strategy zoned --workers @nodes.csv --previous @today.csv"
+        );
+        scratch.run(line.split(' ')).done()
+    };
+    let text = explained("mail:0");
+    assert_eq!(
+        text,
+        "\
+mail:0 belongs to n2, number 3 of 4, after n4 (has enough without it), n3 (has
+enough without it)
+It stays on n2, which had 165, inside its band of 149 to 276: nothing has to
+leave it. That n4 ranks first is no reason to move it: this would cost a move,
+and balance does not need it.
+Loads are those after the plan.
+
+rank  worker  weight  zone  load after     score  note
+   1  n4           1  b            230  2.281890  has enough without it
+   2  n3           1  b            215  1.240470  has enough without it
+   3  n2           1  a            165  1.090920  owner
+   4  n1           1  a            240  0.875086
+
+-v shows what was hashed, and how scores come about
+"
+    );
+    for (partition, _) in PARTITIONS {
+        let text = explained(partition);
+        assert!(text.contains("\nIt stays on n"), "{text}");
+        assert!(!text.contains("not moved"), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn loads_of_workers_of_several_weights_are_shown_per_weight() {
+    let scratch = spreadsheet();
+    scratch.file(
+        "nodes.csv",
+        "id,weight,zone\nn1,1,a\nn2,2,a\nn3,1,b\nn4,4,b\n",
+    );
+    let line = "explain mail:0 --strategy zoned --workers @nodes.csv --partitions @parts.csv";
+    let text = scratch.run(line.split(' ')).done();
+    assert!(text.contains("  load then  per weight  "), "{text}");
+    let document = scratch.run(line.split(' ').chain(["--json"])).json();
+    let first = &document["ranking"][0];
+    let level = first["load"].as_f64().expect("a load") / first["weight"].as_f64().expect("one");
+    assert!(text.contains(&format!("  {level:.6}  ")), "{text}");
 }

@@ -34,7 +34,7 @@ fn every_example_works_in_the_order_shown() {
         let shown = examples(&help);
         assert!((2..=5).contains(&shown.len()), "{command}: {shown:?}");
         let scratch = Scratch::new();
-        scratch.file("workers.csv", "id,weight\na,1\nb,2\n");
+        scratch.file("workers.csv", "id,weight,zone\na,1,a\nb,2,b\n");
         scratch.file(
             "partitions.yaml",
             "- key: tool001:chamber1\n  weight: 4\n- key: tool001:chamber2\n  weight: 5\n",

@@ -279,7 +279,7 @@ fn a_ranking_shows_zone_and_load_where_they_matter_and_always_the_owner() {
     };
     assert_eq!(
         heading("explain p:1 --strategy zoned"),
-        "rank worker weight zone load score note"
+        "rank worker weight zone load then per weight score note"
     );
     assert_eq!(
         heading("explain -v p:1"),

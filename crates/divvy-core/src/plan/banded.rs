@@ -27,12 +27,13 @@ use std::cmp::Reverse;
 use super::band::Band;
 use super::bound::lower_bound;
 use super::certificate::Certificate;
+use super::decision::Decision;
 use super::ledger::Ledger;
 use super::outcome::{Cause, Plan};
 use super::place::{Unplaced, place};
 use super::problem::{NONE, PlanError, Problem, Slot, Weights};
 use super::repair::repair;
-use super::target::{Kept, Limits, Targets};
+use super::target::{Goal, Kept, Limits, Targets};
 use super::zone::Zones;
 
 /// Plans loads into a band; `preferred` names the worker a partition hashes to, and is asked only for
@@ -57,7 +58,8 @@ pub fn banded(
     band: &Band,
     preferred: impl FnMut(u32) -> u32,
 ) -> Result<Plan, PlanError> {
-    plan(problem, band, &Zones::single(problem.slots), preferred)
+    let zones = Zones::single(problem.slots);
+    plan(problem, band, &zones, preferred, NONE).map(|(plan, _)| plan)
 }
 
 /// Plans loads into a band for zones and a band for workers; otherwise as [`banded`](fn@banded).
@@ -69,15 +71,60 @@ pub fn zoned_banded(
     band: &Band,
     preferred: impl FnMut(u32) -> u32,
 ) -> Result<Plan, PlanError> {
-    plan(problem, band, &Zones::new(problem.slots), preferred)
+    let zones = Zones::new(problem.slots);
+    plan(problem, band, &zones, preferred, NONE).map(|(plan, _)| plan)
 }
 
+/// Plans as [`banded`](fn@banded), or as [`zoned_banded`] where `by_zone`, and says how one partition came to its
+/// owner.
+pub(crate) fn banded_decision(
+    problem: &Problem<'_>,
+    band: &Band,
+    by_zone: bool,
+    preferred: impl FnMut(u32) -> u32,
+    partition: u32,
+) -> Result<(Plan, Decision), PlanError> {
+    let zones = if by_zone {
+        Zones::new(problem.slots)
+    } else {
+        Zones::single(problem.slots)
+    };
+    let (plan, decision) = plan(problem, band, &zones, preferred, partition)?;
+    Ok((plan, decision.expect("the partition was watched")))
+}
+
+/// A plan by weight just after it was made.
+pub(super) struct Planned<'a> {
+    pub(super) ledger: &'a Ledger<'a>,
+    pub(super) targets: &'a Targets,
+    /// What was placed, in that order.
+    pub(super) pool: &'a [Unplaced],
+    pub(super) is_cold: bool,
+}
+
+impl Planned<'_> {
+    /// What placing aimed at.
+    pub(super) fn goal(&self) -> &Goal {
+        goal(self.targets, self.is_cold)
+    }
+}
+
+fn goal(targets: &Targets, is_cold: bool) -> &Goal {
+    if is_cold {
+        &targets.rest
+    } else {
+        &targets.warm
+    }
+}
+
+/// Plans, and decides about `watched` where that is a partition.
 fn plan(
     problem: &Problem<'_>,
     band: &Band,
     zones: &Zones,
     preferred: impl FnMut(u32) -> u32,
-) -> Result<Plan, PlanError> {
+    watched: u32,
+) -> Result<(Plan, Option<Decision>), PlanError> {
     problem.validate()?;
     band.validate()?;
     problem.held()?;
@@ -93,22 +140,28 @@ fn plan(
     };
     let targets = Targets::new(&weights, problem.slots, zones, band, kept);
     ledger.count_extremes(&targets);
+    ledger.watch(watched);
     let is_cold = ledger.counts.iter().all(|&count| count == 0);
 
     seat_giants(&mut ledger, &targets, problem.previous);
     let pool = free(&mut ledger, &targets, problem.previous);
-    let goal = if is_cold {
-        &targets.rest
-    } else {
-        &targets.warm
-    };
+    let goal = goal(&targets, is_cold);
     place(&mut ledger, &targets, goal, &pool, preferred);
     if is_cold {
         repair(&mut ledger, &targets, &targets.rest, &targets.rest);
     }
     // A cold start too ends with the repair a warm one would do, or planning again might move something.
     repair(&mut ledger, &targets, &targets.outer, &targets.warm);
-    Ok(finish(problem, &ledger, &targets))
+    let plan = finish(problem, &ledger, &targets);
+    let planned = Planned {
+        ledger: &ledger,
+        targets: &targets,
+        pool: &pool,
+        is_cold,
+    };
+    let decision =
+        (watched != NONE).then(|| Decision::by_weight(&planned, problem.previous, watched));
+    Ok((plan, decision))
 }
 
 /// Why a partition has to be placed.

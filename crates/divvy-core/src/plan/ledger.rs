@@ -7,7 +7,7 @@ use super::target::Targets;
 use super::zone::Zones;
 
 /// The state of a plan by weight. Owners are `NONE` until placed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Ledger<'a> {
     pub(super) weights: &'a [u64],
     pub(super) slots: &'a [Slot],
@@ -21,6 +21,21 @@ pub(super) struct Ledger<'a> {
     /// Index into `notes` per partition, or `NONE`.
     noted: Vec<u32>,
     notes: Vec<(Cause, Option<Rejection>)>,
+    /// The partition that somebody asks about, or `NONE`.
+    watched: u32,
+    /// Why it is given to whom it is given next.
+    reason: Option<(Cause, Option<Rejection>)>,
+    /// When it was given to somebody last.
+    pub(super) recorded: Option<Box<Recorded<'a>>>,
+}
+
+/// The state in which a partition was given to a worker, and why.
+#[derive(Debug, Clone)]
+pub(super) struct Recorded<'a> {
+    pub(super) state: Ledger<'a>,
+    pub(super) to: u32,
+    pub(super) cause: Cause,
+    pub(super) rejected: Option<Rejection>,
 }
 
 impl<'a> Ledger<'a> {
@@ -42,6 +57,9 @@ impl<'a> Ledger<'a> {
             zone_loads: vec![0; zones.len()],
             noted: vec![NONE; previous.len()],
             notes: Vec::new(),
+            watched: NONE,
+            reason: None,
+            recorded: None,
         };
         for (partition, &owner) in previous.iter().enumerate() {
             let slot = slots.get(owner as usize);
@@ -58,6 +76,23 @@ impl<'a> Ledger<'a> {
         ledger
     }
 
+    /// Records when this partition is given to a worker.
+    pub(super) fn watch(&mut self, partition: u32) {
+        self.watched = partition;
+    }
+
+    fn record(&mut self, to: u32) {
+        let (cause, rejected) = self.reason.expect("what is given is noted before");
+        self.recorded = None;
+        let state = self.clone();
+        self.recorded = Some(Box::new(Recorded {
+            state,
+            to,
+            cause,
+            rejected,
+        }));
+    }
+
     /// Counts the extremes, once it is known what is extreme.
     pub(super) fn count_extremes(&mut self, targets: &Targets) {
         if targets.extremes == 0 {
@@ -72,6 +107,9 @@ impl<'a> Ledger<'a> {
 
     /// Gives a partition to a worker, or to nobody.
     pub(super) fn assign(&mut self, partition: u32, to: u32, targets: &Targets) {
+        if partition == self.watched && to != NONE {
+            self.record(to);
+        }
         let weight = self.weights[partition as usize];
         let extreme = u32::from(targets.is_extreme(weight));
         let from = std::mem::replace(&mut self.owners[partition as usize], to);
@@ -89,6 +127,9 @@ impl<'a> Ledger<'a> {
 
     /// Gives a partition that has no owner to a worker.
     pub(super) fn seat(&mut self, unplaced: &Unplaced, worker: u32, targets: &Targets) {
+        if unplaced.partition == self.watched {
+            self.record(worker);
+        }
         self.owners[unplaced.partition as usize] = worker;
         self.book(unplaced.weight, worker, targets);
     }
@@ -101,8 +142,12 @@ impl<'a> Ledger<'a> {
         self.zone_loads[self.zones.of[to] as usize] += weight;
     }
 
-    /// Notes why a partition moves. The first cause stands: what happens to it afterwards follows from that.
+    /// Notes why a partition is about to move. The first cause stands: what happens to it afterwards follows
+    /// from that.
     pub(super) fn note(&mut self, partition: u32, cause: Cause, rejected: Option<Rejection>) {
+        if partition == self.watched {
+            self.reason = Some((cause, rejected));
+        }
         let noted = &mut self.noted[partition as usize];
         if *noted == NONE {
             *noted = self.notes.len() as u32;

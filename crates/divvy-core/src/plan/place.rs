@@ -5,11 +5,13 @@
 //! preference ends as soon as the weight that is left is needed to lift workers up to their lower limit.
 //! Placing there costs no move; repairing afterwards would.
 
+use super::decision::heavier;
 use super::ledger::Ledger;
 use super::lightest::Lightest;
 use super::outcome::{Cause, Reason, Rejection};
 use super::problem::{NONE, Slot};
 use super::target::{Goal, Targets};
+use crate::worker::Veto;
 
 /// How many workers are compared for an extreme when workers have different weights.
 const COMPARED: usize = 16;
@@ -37,8 +39,8 @@ pub(super) fn place(
     let mut places = Places::new(ledger, targets);
     for unplaced in extremes {
         let worker = places.lightest_for(ledger, unplaced.weight);
-        ledger.seat(unplaced, worker, targets);
         ledger.note(unplaced.partition, unplaced.cause, None);
+        ledger.seat(unplaced, worker, targets);
     }
     let mut places = Places::new(ledger, targets);
     places.for_extremes = false;
@@ -55,14 +57,57 @@ pub(super) fn place(
         };
         let lo = goal.workers[worker as usize].lo;
         lacking -= lo.saturating_sub(ledger.loads[worker as usize]).min(weight);
-        ledger.seat(unplaced, worker, targets);
         let rejected = rejected.filter(|_| worker != first);
         let rejected = rejected.map(|reason| Rejection {
             worker: first,
             reason,
         });
         ledger.note(unplaced.partition, unplaced.cause, rejected);
+        ledger.seat(unplaced, worker, targets);
     }
+}
+
+/// Why a worker did not get a partition that had no owner and went to `taker`, in the state before.
+pub(super) fn passed_over(
+    ledger: &Ledger<'_>,
+    targets: &Targets,
+    weight: u64,
+    worker: u32,
+    taker: u32,
+) -> Veto {
+    if !ledger.has_room(worker) {
+        return Veto::Full;
+    }
+    let is_extreme = targets.is_extreme(weight);
+    let has_its_extremes = |worker: u32| {
+        let worker = worker as usize;
+        ledger.extremes[worker] >= targets.extreme_limits[worker]
+    };
+    // Where everybody has, the limit is ignored.
+    if is_extreme && has_its_extremes(worker) && !has_its_extremes(taker) {
+        return Veto::Extremes;
+    }
+    let zone_of = |worker: u32| ledger.zones.of[worker as usize];
+    let (zone, taking) = (zone_of(worker), zone_of(taker));
+    if zone != taking {
+        let members = ledger.zones.members.iter();
+        let shares: Vec<_> = members
+            .map(|zone| zone_share(ledger, targets, zone))
+            .collect();
+        let level = |zone: u32| (zone_level(ledger, &shares, zone), zone);
+        return heavier(
+            level(zone),
+            level(taking),
+            [Veto::HeavierZone, Veto::LaterZone],
+        );
+    }
+    // Extremes are compared by what a worker would have with them.
+    let added = if is_extreme { weight } else { 0 };
+    let level = |worker: u32| {
+        let load = ledger.loads[worker as usize] + added;
+        (load as f64 / targets.units[worker as usize] as f64, worker)
+    };
+    heavier(level(worker), level(taker), [Veto::Heavier, Veto::Later])
 }
 
 /// What all workers together are short of their lower limits.

@@ -1,12 +1,12 @@
 //! Even counts with the fewest moves.
 
 use super::planned::{error_of, explain, rendezvous_preference};
-use super::{Rendezvous, Scheme, Strategy};
+use super::{Rendezvous, Scheme, Strategy, known};
 use crate::assignment::Assignment;
 use crate::error::Error;
 use crate::explain::Explanation;
 use crate::partition::Partitions;
-use crate::plan;
+use crate::plan::{self, Decision, Plan};
 use crate::proposal::{Interned, Proposal};
 use crate::worker::Workers;
 
@@ -53,6 +53,16 @@ impl Balanced {
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed }
     }
+
+    fn plan(
+        &self,
+        workers: &Workers,
+        partitions: &Partitions,
+        interned: &Interned,
+    ) -> Result<Plan, Error> {
+        let preferred = rendezvous_preference(workers, partitions, interned, self.seed)?;
+        plan::balanced(&interned.problem(), preferred).map_err(|error| error_of(error, workers))
+    }
 }
 
 impl Strategy for Balanced {
@@ -77,9 +87,7 @@ impl Strategy for Balanced {
     ) -> Result<Proposal, Error> {
         workers.eligible()?;
         let interned = Interned::new(workers, partitions, previous);
-        let preferred = rendezvous_preference(workers, partitions, &interned, self.seed)?;
-        let plan = plan::balanced(&interned.problem(), preferred)
-            .map_err(|error| error_of(error, workers))?;
+        let plan = self.plan(workers, partitions, &interned)?;
         interned.proposal(workers, partitions, previous, plan)
     }
 
@@ -93,9 +101,13 @@ impl Strategy for Balanced {
         let scheme = Scheme::Native { seed: self.seed };
         let hashed = Rendezvous::new().with_scheme(scheme);
         let hashed = hashed.explain(partition, workers, partitions, previous)?;
-        let proposal = self.propose(workers, partitions, previous)?;
+        let at = known(partition, partitions)? as u32;
+        let interned = Interned::new(workers, partitions, previous);
+        let plan = self.plan(workers, partitions, &interned)?;
+        let decision = Decision::by_count(&interned.problem(), &plan, at);
+        let proposal = interned.proposal(workers, partitions, previous, plan)?;
         let method = "Ranked by rendezvous hashing; a worker that owns its share gets no more, \
                       and what may stay is not moved.";
-        Ok(explain(hashed, &proposal, method))
+        Ok(explain(hashed, &proposal, &decision, method))
     }
 }

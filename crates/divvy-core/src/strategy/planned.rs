@@ -1,13 +1,16 @@
 //! What the strategies that know the previous assignment share.
 
+mod story;
+
 use super::Ring;
 use super::rendezvous::Chooser;
 use crate::error::{Error, Invalid};
-use crate::explain::Explanation;
+use crate::explain::{Explanation, LoadsAt};
 use crate::partition::Partitions;
-use crate::plan::{NONE, PlanError, Reason};
+use crate::plan::{Decision, NONE, PlanError, What};
 use crate::proposal::{Interned, Proposal};
-use crate::worker::{Veto, Workers};
+use crate::worker::Workers;
+use story::Story;
 
 /// The planner's errors in terms of names. The sets have been checked when
 /// they were made, so only what lies between them can go wrong.
@@ -26,56 +29,50 @@ pub(super) fn error_of(error: PlanError, workers: &Workers) -> Error {
 }
 
 /// Turns the ranking of a hash into that of a plan: the same order, with the
-/// planned owner, and for each worker before it the reason why it was passed
-/// over.
-pub(super) fn explain(mut hashed: Explanation, proposal: &Proposal, method: &str) -> Explanation {
-    let partition = hashed.partition.as_str();
-    let owner = proposal
-        .assignment
-        .owner_of(partition)
-        .expect("assignments are total")
-        .id()
-        .to_owned();
-    let change = proposal
-        .changes
-        .binary_search_by(|change| change.partition.as_str().cmp(partition))
-        .ok()
-        .map(|index| &proposal.changes[index]);
-    let rejected = change.and_then(|change| change.rejected.as_ref());
+/// planned owner, what each worker had when that was decided, and for each
+/// worker before the owner the reason why it was passed over.
+pub(super) fn explain(
+    mut hashed: Explanation,
+    proposal: &Proposal,
+    decision: &Decision,
+    method: &str,
+) -> Explanation {
+    let (workers, partition) = (proposal.assignment.workers(), hashed.partition.as_str());
+    let owner = proposal.assignment.owner_of(partition);
+    let owner = owner.expect("assignments are total").id().to_owned();
+    let mut is_before = true;
     for ranked in &mut hashed.ranking {
-        if ranked.worker == owner {
-            break;
+        let index = workers.index_of(&ranked.worker);
+        let index = index.expect("all that are ranked were planned with");
+        is_before &= ranked.worker != owner;
+        ranked.load = ranked.veto.is_none().then_some(decision.loads[index]);
+        if is_before {
+            ranked.veto = ranked.veto.or(decision.vetoes[index]);
         }
-        let reason = rejected
-            .filter(|rejected| rejected.worker == ranked.worker)
-            .map(|rejected| veto_of(rejected.reason));
-        let otherwise = match change {
-            None => Veto::Kept,
-            Some(_) => Veto::Heavier,
-        };
-        ranked.veto = ranked.veto.or(reason).or(Some(otherwise));
     }
-    let story = match change {
-        None => "It stays where it was.".to_owned(),
-        Some(change) => match &change.from {
-            None => format!("It is new: placed on {owner}."),
-            Some(from) => format!("It moves from {from} to {owner}: {}.", change.cause),
-        },
+    let changes = &proposal.changes;
+    let at = changes.binary_search_by(|change| change.partition.as_str().cmp(partition));
+    let story = Story {
+        workers,
+        owner: &owner,
+        first: &hashed
+            .ranking
+            .iter()
+            .find(|ranked| ranked.load.is_some())
+            .expect("somebody owns it")
+            .worker,
+        change: at.ok().map(|at| &changes[at]),
+        decision,
     };
     Explanation {
-        method: format!("{story} {method}"),
+        why: Some(story.told()),
+        method: method.to_owned(),
+        loads: Some(LoadsAt {
+            by_count: decision.by_count,
+            after: matches!(decision.what, What::Stayed(_)),
+        }),
         owner,
         ..hashed
-    }
-}
-
-fn veto_of(reason: Reason) -> Veto {
-    match reason {
-        Reason::Full => Veto::Full,
-        Reason::Ineligible => Veto::ZeroWeight,
-        Reason::OverBand => Veto::OverBand,
-        Reason::OverZone => Veto::OverZone,
-        Reason::Reserved => Veto::Heavier,
     }
 }
 

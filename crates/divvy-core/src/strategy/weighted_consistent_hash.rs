@@ -1,7 +1,7 @@
 //! Weighted partitions on a ring, every worker inside a band.
 
 use super::planned::{error_of, explain, ring_preference};
-use super::{ConsistentHash, Strategy};
+use super::{ConsistentHash, Strategy, known};
 use crate::assignment::Assignment;
 use crate::error::Error;
 use crate::explain::Explanation;
@@ -203,10 +203,16 @@ impl Strategy for WeightedConsistentHash {
         if self.fast_path && is_plain(workers, partitions) {
             return Ok(hashed);
         }
-        let proposal = self.propose(workers, partitions, previous)?;
+        let at = known(partition, partitions)? as u32;
+        let interned = Interned::new(workers, partitions, previous);
+        let preferred = ring_preference(self.ring.ring(workers)?, partitions, &interned);
+        let (problem, band) = (interned.problem(), self.thresholds.band());
+        let (plan, decision) = plan::banded_decision(&problem, &band, false, preferred, at)
+            .map_err(|error| error_of(error, workers))?;
+        let proposal = interned.proposal(workers, partitions, previous, plan)?;
         let method = "Ranked by the way on the ring; a worker that would leave the band gets no \
                       more, extremes go to the lightest worker, and what may stay is not moved.";
-        Ok(explain(hashed, &proposal, method))
+        Ok(explain(hashed, &proposal, &decision, method))
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::planned::{error_of, explain, rendezvous_preference};
 use super::weighted_consistent_hash::Thresholds;
-use super::{Rendezvous, Scheme, Strategy};
+use super::{Rendezvous, Scheme, Strategy, known};
 use crate::assignment::Assignment;
 use crate::error::Error;
 use crate::explain::Explanation;
 use crate::partition::Partitions;
-use crate::plan;
+use crate::plan::{self, Decision};
 use crate::proposal::{Interned, Proposal};
 use crate::worker::Workers;
 
@@ -123,9 +123,23 @@ impl Strategy for Zoned {
         let scheme = Scheme::Native { seed: self.seed };
         let hashed = Rendezvous::new().with_scheme(scheme);
         let hashed = hashed.explain(partition, workers, partitions, previous)?;
-        let proposal = self.propose(workers, partitions, previous)?;
+        let partitions = &partitions.with_default_weight(self.thresholds.default_weight())?;
+        let at = known(partition, partitions)? as u32;
+        let interned = Interned::new(workers, partitions, previous);
+        let preferred = rendezvous_preference(workers, partitions, &interned, self.seed)?;
+        let problem = interned.problem();
+        let planned = if interned.is_even {
+            plan::zoned(&problem, preferred).map(|plan| {
+                let decision = Decision::by_count(&problem, &plan, at);
+                (plan, decision)
+            })
+        } else {
+            plan::banded_decision(&problem, &self.thresholds.band(), true, preferred, at)
+        };
+        let (plan, decision) = planned.map_err(|error| error_of(error, workers))?;
+        let proposal = interned.proposal(workers, partitions, previous, plan)?;
         let method = "Ranked by rendezvous hashing; zones get their share first, a worker that \
                       has its share gets no more, and what may stay is not moved.";
-        Ok(explain(hashed, &proposal, method))
+        Ok(explain(hashed, &proposal, &decision, method))
     }
 }

@@ -187,6 +187,7 @@ fn with_the_others(mut ranked: Explanation, workers: &Workers, standing: &Worker
         weight: worker.weight(),
         hash: None,
         score: None,
+        load: None,
         veto: worker.veto().or(Some(Veto::Filtered)),
     };
     ranked.ranking.extend(others.zip(next..).map(unranked));
