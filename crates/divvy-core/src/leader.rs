@@ -28,7 +28,7 @@ pub use codec::{
 pub use defect::Defect;
 pub use event::{Clock, Event, HookEnd, Reply, SelfDescription};
 pub use keys::Keys;
-pub use member::{Holder, Member, MemberSetup};
+pub use member::{Batches, Holder, Member, MemberSetup};
 pub use record::{
     EPOCH_MAX, Holding, LeaderRecord, Life, Lifecycle, Root, SessionEntry, SessionId, Shutdown,
     State, VERSION_NUMBER_MAX, Version, WorkerRecord,

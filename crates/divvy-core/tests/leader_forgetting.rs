@@ -339,6 +339,64 @@ fn an_alarm_lasts_until_a_quarantine_answers_it() {
 }
 
 #[test]
+fn an_alarm_is_told_while_stop_hooks_of_the_ended_session_run() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let finder = (cluster.leader().unwrap() + 1) % 3;
+    let id = id_of(&cluster, finder);
+    cluster.nodes[finder].hook_time = None;
+    let root = cluster.table.get(&root_key()).unwrap();
+    let mut value = root.value.to_vec();
+    value.reverse();
+    let wrong = Entry {
+        value: value.into(),
+        ..root
+    };
+    cluster.tell(finder, Event::Seen(Change::Put(wrong)));
+    cluster.run(fast().heartbeat_interval);
+    assert!(!cluster.nodes[finder].unended.is_empty());
+    assert!(record_of(&cluster, &id).alarm > 0);
+}
+
+/// Work of a worker that could not renew for longer than its lease, a moment
+/// after its renewal was accepted: whether there is any.
+fn is_taken_up(cluster: &mut Cluster, victim: usize) -> bool {
+    let key = worker_key(&id_of(cluster, victim));
+    let before = cluster.table.get(&key).unwrap().revision;
+    cluster.nodes[victim].is_cut = false;
+    run_until(cluster, fast().heartbeat_ttl, |cluster| {
+        cluster.table.get(&key).unwrap().revision > before
+    });
+    cluster.run(Duration::from_millis(20));
+    let now = Moment::from_origin(cluster.now);
+    let member = &cluster.nodes[victim].member;
+    let mut partitions = cluster.partitions.iter();
+    let has_authority = partitions.any(|partition| member.holds_authority(partition.as_str(), now));
+    assert_eq!(has_authority, !cluster.nodes[victim].runs.is_empty());
+    has_authority
+}
+
+#[test]
+fn an_ended_lease_is_not_taken_up_while_a_live_worker_says_that_the_store_forgot() {
+    for (says, life, expected) in [
+        (0, Life::Live, true),
+        (1, Life::Fenced, true),
+        (1, Life::Live, false),
+    ] {
+        let mut cluster = Cluster::settled(fast(), 3, 12);
+        let victim = (cluster.leader().unwrap() + 1) % 3;
+        for node in &mut cluster.nodes {
+            node.is_cut = true;
+        }
+        cluster.run(fast().heartbeat_ttl * 2);
+        assert!(cluster.nodes[victim].runs.is_empty());
+        let mut record = alarmed(says * root_of(&cluster).version().epoch);
+        record.life = life;
+        cluster.write(&worker_key("worker-77"), &record.encode());
+        assert_eq!(is_taken_up(&mut cluster, victim), expected, "{record:?}");
+    }
+}
+
+#[test]
 fn a_second_quarantine_is_waited_for_from_its_own_beginning() {
     let mut cluster = Cluster::settled(slow(), 4, 8);
     let leader = cluster.leader().unwrap();

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::leader::{
-    Action, Clock, Event, Holding, HookEnd, HookId, LeaderRecord, LeaderSettings, Life, Lifecycle,
-    Member, MemberSetup, Operation, OperationId, Reply, Root, SelfDescription, SessionEntry,
-    SessionId, Shutdown, Version, WorkerRecord, encode_root,
+    Action, Batches, Clock, Event, Holding, HookEnd, HookId, LeaderRecord, LeaderSettings, Life,
+    Lifecycle, Member, MemberSetup, Operation, OperationId, Reply, Root, SelfDescription,
+    SessionEntry, SessionId, Shutdown, Version, WorkerRecord, encode_root,
 };
 use divvy_core::store::{
     Change, Entry, Incarnation, Key, KeyValueTable, Outcome, Revision, StoreErrorKind, Token,
@@ -135,6 +135,7 @@ impl Bench {
             hooks_wait: seed.is_multiple_of(2),
             retries: divvy_core::leader::Retries::default(),
             value_bytes_max: 1 << 16,
+            batches: Batches::default(),
         };
         assert_eq!(setup.check(), Ok(()));
         Self {

@@ -143,6 +143,7 @@ impl History {
         Bounds {
             lease,
             is_exclusive: !self.allows_overlap,
+            is_stale: true,
             is_calm: false,
             ends_late: true,
             leader_lease: lease,

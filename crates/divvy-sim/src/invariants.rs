@@ -8,6 +8,7 @@ mod adoption;
 mod alternation;
 mod bounds;
 mod deadline;
+mod excuse;
 mod grant_condition;
 mod leader_exists;
 mod lease_names;
@@ -72,6 +73,8 @@ pub struct Bounds {
     /// Whether work stops when the store is not reached for a lease. Where it
     /// goes on, partitions can have two owners, and nothing else may happen.
     pub is_exclusive: bool,
+    /// Whether reads may show what was there before.
+    pub is_stale: bool,
     /// Whether nothing goes wrong but hooks, and members come and go only in
     /// order.
     pub is_calm: bool,

@@ -24,7 +24,7 @@ use divvy_core::{Strategy, StrategySettings};
 
 use crate::coverage::Mishap;
 use crate::dice::Dice;
-use crate::fault::{Fault, FaultKind};
+use crate::fault::FaultKind;
 use crate::invariants::{Bounds, Invariants};
 use crate::ledger::Ledger;
 use crate::profile::Profile;
@@ -54,17 +54,11 @@ impl World {
     pub fn new(profile: Profile, traced: bool) -> Self {
         let strategy = StrategySettings::new(profile.strategy).build();
         let strategy = strategy.expect("defaults of built-in strategies are valid");
-        let is_stale = |fault: &Fault| match fault.kind {
-            FaultKind::Weather(weather) => weather.stale > 0.0,
-            FaultKind::Lag(_) => true,
-            _ => false,
-        };
-        let stale = profile.faults.iter().any(is_stale);
         let faults = profile.faults.iter();
         let faults = faults.map(|fault| (fault.at, back(&fault.kind)));
         let beginning = Beginning {
             dice: Dice::new(!profile.seed),
-            store: Store::new(stale),
+            store: Store::new(is_stale(&profile)),
             invariants: Invariants::new(&bounds(&profile)),
             partitions_max: profile.partitions_max(),
             faults: faults.collect(),
@@ -105,12 +99,22 @@ const fn back(kind: &FaultKind) -> Option<Duration> {
     }
 }
 
+/// Whether reads may show what was there before.
+fn is_stale(profile: &Profile) -> bool {
+    profile.faults.iter().any(|fault| match fault.kind {
+        FaultKind::Weather(weather) => weather.stale > 0.0,
+        FaultKind::Lag(_) => true,
+        _ => false,
+    })
+}
+
 fn bounds(profile: &Profile) -> Bounds {
     let settings = &profile.settings;
     let round_trip = profile.latency.1 * 2;
     Bounds {
         lease: settings.heartbeat_ttl,
         is_exclusive: settings.store_outage == StoreOutage::Exclusive,
+        is_stale: is_stale(profile),
         is_calm: false,
         ends_late: true,
         leader_lease: settings.leader_lease,
@@ -121,7 +125,7 @@ fn bounds(profile: &Profile) -> Bounds {
         // Hooks of one partition are serial: what stops must have stopped.
         start_within: settings.root_poll_interval * 2
             + round_trip * 4
-            + profile.hook.1 * 2
+            + profile.hook.1 * 2 * profile.hook_rounds()
             + profile.driver.hook_wait(settings.heartbeat_ttl) * 2,
         beat_within: settings.leader_lease,
     }

@@ -169,6 +169,7 @@ fn bounds(profile: &LeaseProfile, groups: &Groups) -> Bounds {
     Bounds {
         lease: profile.longest_lease(),
         is_exclusive: true,
+        is_stale: false,
         is_calm: profile.is_calm(),
         ends_late: false,
         leader_lease: settings.lease_ttl,

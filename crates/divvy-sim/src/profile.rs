@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use divvy_core::StrategyName;
-use divvy_core::leader::{Defect, LeaderSettings};
+use divvy_core::leader::{Batches, Defect, LeaderSettings};
 
 use crate::fault::Fault;
 use crate::hands::Room;
@@ -81,6 +81,8 @@ pub struct Profile {
     pub hook: (Duration, Duration),
     /// The largest value that the store takes.
     pub value_bytes_max: usize,
+    /// How much members do at once.
+    pub batches: Batches,
     /// What goes wrong.
     pub faults: Vec<Fault>,
     /// Faults that are left out, by their place among them.
@@ -124,6 +126,7 @@ impl Profile {
             latency: LATENCY,
             hook: (Duration::from_micros(100), Duration::from_millis(2)),
             value_bytes_max: 512 * 1024,
+            batches: Batches::default(),
             faults: Vec::new(),
             without: BTreeSet::new(),
             faults_until: TrueTime::ZERO,
@@ -176,8 +179,17 @@ impl Profile {
             + settings.rebalance_cooldown;
         let polls = settings.root_poll_interval * 3 + settings.operation_timeout;
         let kept = self.keep_for();
+        // Lost records are created again with every listing.
+        let missing = self.members_max().div_ceil(self.batches.missing) as u32;
+        let polls = polls + settings.root_poll_interval * (missing - 1);
+        let hooks = hooks + self.hook.1 * 2 * (self.hook_rounds() - 1);
         let waits = leases + windows + hooks + given_up + polls;
         waits + kept + self.latency.1 * 100 + Duration::from_secs(2)
+    }
+
+    /// How often as many hooks run as can at once, until all have.
+    pub fn hook_rounds(&self) -> u32 {
+        self.partitions_max().max(1).div_ceil(self.batches.hooks) as u32
     }
 
     /// How long a member that will return asks others to keep its place.
@@ -194,6 +206,7 @@ impl Profile {
             + settings.root_poll_interval * 2
             + Duration::from_secs(1)
             + self.latency.1 * 20
+            + self.hook.1 * (self.hook_rounds() - 1)
     }
 
     /// Within which the partitions of a lost worker run, if one of the others
@@ -204,7 +217,7 @@ impl Profile {
         for attempt in 1..settings.start_attempts {
             tries += settings.heartbeat_interval * (1 << (attempt - 1));
         }
-        let attempts = self.hook.1 * (settings.start_attempts + 1);
+        let attempts = self.hook.1 * (settings.start_attempts + 1) * self.hook_rounds();
         let given_back = settings.heartbeat_interval + settings.root_poll_interval * 2;
         self.handed_on_within() + settings.grace + tries + attempts + given_back
     }

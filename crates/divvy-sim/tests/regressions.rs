@@ -70,6 +70,52 @@ fn who_is_back_gets_a_share_although_another_leader_handed_on_what_it_had() {
 }
 
 #[test]
+fn a_leader_that_was_not_heard_reads_the_root_again_before_it_writes() {
+    holds(1380, &[2, 3, 5, 7, 17]);
+}
+
+#[test]
+fn a_leader_whose_own_record_is_behind_grants_nothing() {
+    holds(3989, &[]);
+}
+
+#[test]
+fn a_lost_listing_does_not_hold_up_a_quarantine() {
+    holds(9432, &[1, 6, 11]);
+}
+
+#[test]
+fn an_alarm_is_told_before_the_next_id_is_claimed() {
+    holds(2484, &[0, 1, 2, 6]);
+}
+
+#[test]
+fn a_stop_hook_that_hangs_outlives_the_excuse_of_a_store_that_forgot() {
+    holds(2083, &[2]);
+}
+
+#[test]
+fn what_the_source_dropped_is_no_load_to_balance() {
+    holds(2324, &[7, 8, 9, 11]);
+}
+
+#[test]
+fn a_start_to_be_tried_again_that_waits_for_a_hook_does_not_keep_a_member_awake() {
+    holds(16, &[]);
+    holds(1072, &[]);
+}
+
+#[test]
+fn nothing_is_written_to_another_life_before_it_is_known_as_one() {
+    holds(1_000_002_080, &[0, 1, 2, 6, 8, 10, 13, 14]);
+}
+
+#[test]
+fn a_claim_that_arrives_twice_may_follow_a_deleted_record() {
+    holds(6710, &[10]);
+}
+
+#[test]
 fn a_worker_does_not_take_its_own_session_for_anothers() {
     holds_in(Mode::Lease, 131, &[]);
     holds_in(Mode::Lease, 290, &[]);

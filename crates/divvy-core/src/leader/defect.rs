@@ -5,6 +5,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Defect {
+    /// What is not named as stopping is acknowledged too, where it is too much
+    /// to be named.
+    AckBeyondNames,
     /// An older root is adopted over a newer one.
     AdoptOlderRoot,
     /// An id is claimed although its session may be alive.
@@ -70,6 +73,7 @@ pub enum Defect {
 impl Defect {
     /// All of them.
     pub const ALL: &'static [Self] = &[
+        Self::AckBeyondNames,
         Self::AdoptOlderRoot,
         Self::ClaimWithoutObserving,
         Self::DeadlineFromReply,

@@ -49,7 +49,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::action::{Action, Operation};
-use super::codec::INSTANCE_BYTES_MAX;
+use super::codec::{INSTANCE_BYTES_MAX, STOPPING_MAX, UNABLE_MAX};
 use super::defect::Defect;
 use super::event::{Clock, Event, Reply, SelfDescription};
 use super::record::{Holding, Lifecycle, SessionId, Shutdown, State, Version};
@@ -116,6 +116,39 @@ pub struct MemberSetup {
     pub retries: Retries,
     /// The largest value that the store takes, in bytes.
     pub value_bytes_max: usize,
+    /// How much is done at once.
+    pub batches: Batches,
+}
+
+/// How much of a kind is done or told at once; more follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batches {
+    /// Partitions that a record names as stopping, at most [`STOPPING_MAX`].
+    pub stopping: usize,
+    /// Partitions that a record names as not to be started there, at most
+    /// [`UNABLE_MAX`].
+    pub unable: usize,
+    /// Sessions that are ended.
+    pub fences: usize,
+    /// Records that are missing and created again.
+    pub missing: usize,
+    /// Chunks that are deleted.
+    pub deletes: usize,
+    /// Hooks that run, beyond which nothing is started.
+    pub hooks: usize,
+}
+
+impl Default for Batches {
+    fn default() -> Self {
+        Self {
+            stopping: STOPPING_MAX,
+            unable: UNABLE_MAX,
+            fences: 256,
+            missing: 64,
+            deletes: 16,
+            hooks: 1024,
+        }
+    }
 }
 
 impl MemberSetup {
@@ -175,7 +208,6 @@ pub struct Member {
     alarm: u64,
     election: Election,
     observation: Observation,
-    list_asked: Moment,
     leading: Option<Box<Leading>>,
     /// Tells writes apart whose answers must not be mixed up between two
     /// tenures: every number is used once.
@@ -222,7 +254,6 @@ impl Member {
             alarm: 0,
             election: Election::default(),
             observation: Observation::default(),
-            list_asked: clock.now,
             leading: None,
             serial: 0,
             watching: dispatch::Watching::Nothing,
@@ -244,9 +275,16 @@ impl Member {
         if self.is_over {
             return;
         }
-        self.advance(clock);
-        if !self.is_over {
+        self.tick(clock);
+        // Timers act on what is known of the store: its life comes first.
+        if matches!(event, Event::Connected(_)) {
             self.dispatch(event);
+            self.timers_due();
+        } else {
+            self.timers_due();
+            if !self.is_over {
+                self.dispatch(event);
+            }
         }
         self.settle();
     }
@@ -292,7 +330,8 @@ impl Member {
         if self.is_over {
             return;
         }
-        self.advance(clock);
+        self.tick(clock);
+        self.timers_due();
         self.settle();
     }
 

@@ -131,6 +131,7 @@ impl Cluster {
             hooks_wait: false,
             retries: divvy_core::leader::Retries::default(),
             value_bytes_max: 1 << 20,
+            batches: divvy_core::leader::Batches::default(),
         }
     }
 

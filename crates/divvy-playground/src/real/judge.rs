@@ -59,6 +59,7 @@ impl Judge {
         let bounds = Bounds {
             lease,
             is_exclusive,
+            is_stale: true,
             is_calm: false,
             ends_late: true,
             leader_lease: lease,

@@ -12,6 +12,7 @@ use divvy_core::hash;
 use divvy_core::leader::{Committed, Holding, Life, SessionEntry, Version};
 use divvy_core::store::Token;
 
+use super::excuse::Excuse;
 use super::{Bounds, Invariant};
 use crate::clock::RATE_ERROR_MAX_PPM;
 use crate::fact::{Fact, Seen};
@@ -22,19 +23,15 @@ use crate::time::TrueTime;
 pub(super) struct GrantCondition {
     /// When the present quarantine was committed first.
     quarantined: Option<TrueTime>,
-    /// How long the slowest clock takes for a lease.
-    lease_at_most: Duration,
-    /// Until when what was seen before the store forgot, and did not say so,
-    /// may still be acted on.
-    excused: TrueTime,
+    /// While what was seen before the store forgot may still be acted on.
+    excuse: Excuse,
 }
 
 impl GrantCondition {
     pub(super) fn new(bounds: &Bounds) -> Self {
         Self {
             quarantined: None,
-            lease_at_most: slowest(bounds.lease),
-            excused: TrueTime::ZERO,
+            excuse: Excuse::new(slowest(bounds.lease) * 2),
         }
     }
 
@@ -179,9 +176,10 @@ impl Invariant for GrantCondition {
     const PROPERTY: &'static str = "no grant without a gone, acked or absent predecessor";
 
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+        self.excuse.observe(seen);
         match *seen.fact {
             Fact::RootWritten { root, .. } => {
-                if seen.at >= self.excused {
+                if !self.excuse.covers(seen.at) {
                     self.compare(seen, root)?;
                 }
                 match root.root.quarantine {
@@ -190,14 +188,11 @@ impl Invariant for GrantCondition {
                 }
                 Ok(())
             }
-            Fact::Forgot { announced } => {
+            Fact::Forgot { .. } => {
                 // It may have gone back into a quarantine of before.
                 let root = seen.ledger.root.as_ref();
                 let flagged = root.is_some_and(|known| known.value.root.quarantine);
                 self.quarantined = flagged.then_some(seen.at);
-                if !announced {
-                    self.excused = seen.at + self.lease_at_most * 2;
-                }
                 Ok(())
             }
             _ => Ok(()),

@@ -21,7 +21,7 @@ use divvy_core::store::Revision;
 use super::grant_condition::slowest;
 use super::{Bounds, Invariant};
 use crate::fact::{Fact, Seen};
-use crate::ledger::Known;
+use crate::ledger::{Known, Ledger};
 use crate::time::TrueTime;
 
 /// For how many excuses revisions that come again are one.
@@ -64,12 +64,16 @@ impl RightfulWrites {
         &mut self,
         at: TrueTime,
         (by, life): (usize, u32),
-        before: Option<&Known<WorkerRecord>>,
+        (ledger, id): (&Ledger, &str),
         after: &WorkerRecord,
     ) -> Result<(), String> {
-        let Some(known) = before else {
+        let Some(known) = ledger.workers.get(id) else {
             let is_known = self.begun.contains_key(&after.session);
+            let deleted = ledger.deleted.get(id).map(|known| known.value.session);
             return match after.life {
+                // A claim that arrived twice, and a stranger deleted what came
+                // of it between.
+                Life::Live if deleted == Some(after.session) => Ok(()),
                 Life::Fenced if is_known && after.session != SessionId(0) => {
                     Err(format!("m{by} fenced a session that nobody has waited for"))
                 }
@@ -155,8 +159,7 @@ impl Invariant for RightfulWrites {
                 ..
             } => {
                 self.highest = self.highest.max(Some(revision));
-                let before = seen.ledger.workers.get(id);
-                self.worker(seen.at, (by, life), before, record)
+                self.worker(seen.at, (by, life), (seen.ledger, id), record)
                     .map_err(|why| format!("record of {id}: {why}"))
             }
             Fact::LeaderWritten {

@@ -6,8 +6,14 @@
 //! two. Where commands do the work, no instant may have two that work, whatever
 //! their agents believe: a command works until it was ended.
 
+use std::collections::BTreeSet;
+
+use divvy_core::leader::{Life, WorkerRecord};
+
+use super::excuse::Excuse;
 use super::{Bounds, Invariant};
 use crate::fact::{Disturbed, Fact, Seen};
+use crate::ledger::Ledger;
 use crate::time::TrueTime;
 
 /// A partition that runs.
@@ -30,13 +36,18 @@ pub(super) struct SingleAuthority {
     working: Vec<Vec<usize>>,
     /// Members whose machine sleeps, and their commands with it.
     asleep: Vec<bool>,
-    /// A store that forgets and does not say so is outside of what is
-    /// promised; what it breaks is over after this. Only time in which the store
-    /// answers counts: nobody can find out before.
-    excused: TrueTime,
-    /// Until when the store answers nobody.
-    unanswered: TrueTime,
-    excuse: std::time::Duration,
+    excuse: Excuse,
+    /// By member, whether another live worker's record said that the store
+    /// forgot when its own was first written since it last knew of that.
+    renewed: Vec<Option<bool>>,
+    /// Members whose lease had ended and that took up their work again although
+    /// it said so: they could know, and are not excused.
+    warned: Vec<bool>,
+    /// Reads may show what was there before: then nobody has to know.
+    is_stale: bool,
+    /// What was asked to stop while it was excused, by member and partition:
+    /// how long that takes is up to its hook.
+    leaving: BTreeSet<(usize, usize)>,
     /// Until when each partition may run twice, because something was done to
     /// its lease that no lease protects from.
     disturbed: Vec<TrueTime>,
@@ -52,9 +63,11 @@ impl SingleAuthority {
             until: vec![TrueTime::ZERO; bounds.members_max],
             working: vec![Vec::new(); bounds.partitions_max],
             asleep: vec![false; bounds.members_max],
-            excused: TrueTime::ZERO,
-            unanswered: TrueTime::ZERO,
-            excuse: bounds.lease * 2,
+            excuse: Excuse::new(bounds.lease * 2),
+            renewed: vec![None; bounds.members_max],
+            warned: vec![false; bounds.members_max],
+            is_stale: bounds.is_stale,
+            leaving: BTreeSet::new(),
             disturbed: vec![TrueTime::ZERO; bounds.partitions_max],
             is_promised: bounds.is_exclusive,
         }
@@ -71,6 +84,7 @@ impl SingleAuthority {
     }
 
     fn end(&mut self, member: usize, partition: usize) {
+        self.leaving.remove(&(member, partition));
         self.runs[partition].retain(|run| run.member != member);
         self.held[member].retain(|&other| other != partition);
     }
@@ -78,6 +92,8 @@ impl SingleAuthority {
     /// Whatever runs there has no authority any more.
     fn release(&mut self, member: usize) {
         self.until[member] = TrueTime::ZERO;
+        self.renewed[member] = None;
+        self.warned[member] = false;
         for partition in std::mem::take(&mut self.held[member]) {
             self.end(member, partition);
         }
@@ -103,14 +119,16 @@ impl SingleAuthority {
 
     fn alone(&self, at: TrueTime, member: usize, partition: usize) -> Result<(), String> {
         let runs = &self.runs[partition];
-        if runs.len() < 2 || !self.is_promised || at < self.excused {
+        if runs.len() < 2 || !self.is_promised {
             return Ok(());
         }
         let own = runs.iter().find(|run| run.member == member);
         let own = own.map_or(TrueTime::ZERO, |run| self.until(run));
         let ends = |run: &&Run| {
             let both = own.min(self.until(run));
-            run.member != member && both > at && both > self.disturbed[partition]
+            let is_warned = self.warned[member] || self.warned[run.member];
+            let is_excused = self.excuse.covers(at) && !is_warned;
+            run.member != member && !is_excused && both > at && both > self.disturbed[partition]
         };
         match runs.iter().find(ends) {
             None => Ok(()),
@@ -124,7 +142,7 @@ impl SingleAuthority {
 
     /// Whether the command of a member is the only one that works.
     fn works_alone(&self, at: TrueTime, member: usize, partition: usize) -> Result<(), String> {
-        let is_excused = at < self.excused.max(self.disturbed[partition]);
+        let is_excused = self.excuse.covers(at) || at < self.disturbed[partition];
         let is_awake = |&&other: &&usize| !self.asleep[other];
         let mut awake = self.working[partition].iter().filter(is_awake);
         let other = awake.find(|&&other| other != member);
@@ -148,9 +166,11 @@ impl SingleAuthority {
             }
             Fact::Deadline {
                 member,
+                identity,
                 until: Some(until),
                 ..
             } => {
+                self.prolonged(seen, member, identity.map(|(id, _)| id));
                 self.until[member] = until;
                 let mut held = self.held[member].iter();
                 held.try_for_each(|&partition| self.alone(seen.at, member, partition))
@@ -192,12 +212,30 @@ impl SingleAuthority {
         }
     }
 
-    fn unanswered_until(&mut self, at: TrueTime, until: TrueTime) {
-        let more = until.since(at.max(self.unanswered));
-        self.unanswered = self.unanswered.max(until);
-        if at < self.excused {
-            self.excused = self.excused + more;
+    /// A worker's record was written, perhaps by itself.
+    fn written(&mut self, by: usize, id: &str, (ledger, record): (&Ledger, &WorkerRecord)) {
+        let before = ledger.workers.get(id).map(|known| &known.value);
+        let is_renewal = before.is_some_and(|before| before.session == record.session);
+        if is_renewal && record.life == Life::Live && !self.is_stale {
+            self.renewed[by].get_or_insert_with(|| is_alarmed(ledger, id));
         }
+    }
+
+    /// A member knows of a renewal. A lease that had ended is not taken up again
+    /// before a listing that was asked for after it.
+    fn prolonged(&mut self, seen: &Seen<'_>, member: usize, id: Option<&str>) {
+        let had_ended = self.until[member] <= seen.at;
+        let was_alarmed = self.renewed[member].take() == Some(true);
+        if had_ended {
+            let is_alarmed = id.is_some_and(|id| is_alarmed(seen.ledger, id));
+            self.warned[member] = was_alarmed && is_alarmed;
+        }
+    }
+
+    /// Whether what a member does to a resource may come too late.
+    fn is_excused(&self, at: TrueTime, member: usize, partition: usize) -> bool {
+        let is_early = self.excuse.covers(at) && !self.warned[member];
+        is_early || at < self.disturbed[partition] || self.leaving.contains(&(member, partition))
     }
 
     fn end_work(&mut self, member: usize, partition: usize) {
@@ -227,11 +265,26 @@ impl SingleAuthority {
     }
 }
 
+/// Whether a live worker other than this one says that the store forgot, and
+/// no quarantine has answered that.
+fn is_alarmed(ledger: &Ledger, id: &str) -> bool {
+    let answered = ledger
+        .root
+        .as_ref()
+        .map_or(0, |root| root.value.root.answered);
+    ledger.workers.iter().any(|(other, known)| {
+        let record = &known.value;
+        let says = record.alarm > 0 && record.alarm >= answered;
+        says && record.life == Life::Live && **other != *id
+    })
+}
+
 impl Invariant for SingleAuthority {
     const NUMBER: &'static str = "I1";
     const PROPERTY: &'static str = "at most one authority per partition at every instant";
 
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+        self.excuse.observe(seen);
         match *seen.fact {
             Fact::StartCalled {
                 member, partition, ..
@@ -245,11 +298,23 @@ impl Invariant for SingleAuthority {
                 self.end(member, partition);
                 Ok(())
             }
-            Fact::Deadline { .. } | Fact::TenureDeadline { .. } => self.observe_deadline(seen),
-            Fact::Unanswered { until } => {
-                self.unanswered_until(seen.at, until);
+            Fact::StopCalled { member, partition } => {
+                if self.excuse.covers(seen.at) && !self.warned[member] {
+                    self.leaving.insert((member, partition));
+                }
                 Ok(())
             }
+            Fact::WorkerWritten {
+                by,
+                id,
+                record,
+                orphaned: false,
+                ..
+            } => {
+                self.written(by, id, (seen.ledger, record));
+                Ok(())
+            }
+            Fact::Deadline { .. } | Fact::TenureDeadline { .. } => self.observe_deadline(seen),
             Fact::WorkBegins { .. } | Fact::WorkEnds { .. } | Fact::Asleep { .. } => {
                 self.observe_work(seen)
             }
@@ -264,7 +329,8 @@ impl Invariant for SingleAuthority {
                 Ok(())
             }
             Fact::Forgot { announced: false } => {
-                self.excused = seen.at.max(self.unanswered) + self.excuse;
+                self.renewed.fill(None);
+                self.warned.fill(false);
                 Ok(())
             }
             Fact::EffectRefused {
@@ -272,12 +338,10 @@ impl Invariant for SingleAuthority {
                 partition,
                 token,
                 seen: higher,
-            } if self.is_promised && seen.at >= self.excused.max(self.disturbed[partition]) => {
-                Err(format!(
-                    "the effect of partition {partition} at m{member} with token {token} was refused \
+            } if self.is_promised && !self.is_excused(seen.at, member, partition) => Err(format!(
+                "the effect of partition {partition} at m{member} with token {token} was refused \
                  inside its deadline: {higher} was there before"
-                ))
-            }
+            )),
             _ => Ok(()),
         }
     }

@@ -80,6 +80,7 @@ impl Coordination for LeaderMode {
             hooks_wait: world.profile.driver.hook_concurrency.is_some(),
             retries: Retries::default(),
             value_bytes_max: world.profile.value_bytes_max,
+            batches: world.profile.batches,
         };
         match world.profile.defect {
             Some(defect) => Member::planted(setup, clock, defect),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divvy_core::StrategyName;
-use divvy_core::leader::Overdue;
+use divvy_core::leader::{Batches, Overdue};
 
 use super::{Election, Preset, Profile};
 use crate::dice::Dice;
@@ -15,6 +15,9 @@ use crate::world::{DRIVERS, DriverPlan};
 /// What is done to the store itself is drawn on its own, beside what a seed has
 /// had before it.
 const STORES: u64 = 0x7374_6f72;
+
+/// So is how much members do at once.
+const BATCHES: u64 = 0x6261_7463;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -83,14 +86,21 @@ pub(super) fn profile(seed: u64) -> Profile {
         let kind = FaultKind::Lame(dice.below(64));
         profile.faults.push(Fault { at, lasts, kind });
     }
-    let more = more_faults(&mut Dice::new(seed ^ STORES), &profile);
-    profile.faults.extend(more);
-    drive(&mut Dice::new(seed ^ DRIVERS), &mut profile);
+    draw_beside(seed, &mut profile);
     profile.healing = profile.healing_time();
     profile.quiet = profile.settings.rebalance_cooldown
         + profile.settings.planned_scale_window
         + profile.settings.root_poll_interval * 3;
     profile
+}
+
+/// Draws what has dice of its own, so that all else stays as it is for every
+/// seed.
+fn draw_beside(seed: u64, profile: &mut Profile) {
+    let more = more_faults(&mut Dice::new(seed ^ STORES), profile);
+    profile.faults.extend(more);
+    drive(&mut Dice::new(seed ^ DRIVERS), profile);
+    batch(&mut Dice::new(seed ^ BATCHES), profile);
 }
 
 /// For how long faults happen.
@@ -108,6 +118,22 @@ fn drive(dice: &mut Dice, profile: &mut Profile) {
     let (lease, hooks) = (profile.settings.heartbeat_ttl, profile.partitions_max());
     profile.driver = DriverPlan::drawn(dice, lease);
     profile.hook = profile.driver.hooks_in_time(profile.hook, lease, hooks);
+}
+
+/// Draws how much members do at once: in most worlds so little that something
+/// is left for later.
+fn batch(dice: &mut Dice, profile: &mut Profile) {
+    if dice.chance(0.2) {
+        return;
+    }
+    profile.batches = Batches {
+        stopping: dice.pick(&[1, 2, 4]),
+        unable: dice.pick(&[1, 2, 8]),
+        fences: dice.pick(&[1, 2]),
+        missing: dice.pick(&[1, 2]),
+        deletes: dice.pick(&[1, 2]),
+        hooks: (profile.partitions_max() / dice.pick(&[2, 3, 4])).max(2),
+    };
 }
 
 /// What strangers, operators and lagging copies do to the store.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::leader::{
-    Action, Event, Holding, HookEnd, HookId, LeaderSettings, Member, MemberSetup, Operation,
-    OperationId, Reply, Report, SelfDescription, Watched,
+    Action, Batches, Event, Holding, HookEnd, HookId, LeaderSettings, Member, MemberSetup,
+    Operation, OperationId, Reply, Report, SelfDescription, Watched,
 };
 use divvy_core::store::{Change, Incarnation, KeyValueTable, Outcome, StoreErrorKind};
 use divvy_core::{Balanced, Health, Moment, Partitions, hash};
@@ -91,6 +91,7 @@ impl Small {
         let bounds = Bounds {
             lease: settings.heartbeat_ttl,
             is_exclusive: true,
+            is_stale: true,
             is_calm: false,
             ends_late: true,
             leader_lease: settings.leader_lease,
@@ -158,6 +159,7 @@ impl Small {
             hooks_wait: false,
             retries: divvy_core::leader::Retries::default(),
             value_bytes_max: 1 << 20,
+            batches: Batches::default(),
         };
         let now = clock.both_at(self.now);
         let machine = match search.defect {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use divvy_core::leader::{Clock, Member, MemberSetup, Overdue, Shutdown, State};
+use divvy_core::leader::{Batches, Clock, Member, MemberSetup, Overdue, Shutdown, State};
 use divvy_core::store::{StoreError, StoreErrorKind};
 use divvy_core::{Assignment, Strategy};
 use tokio::runtime::{Builder, Handle};
@@ -152,10 +152,7 @@ async fn drive(
         hooks_wait: true,
         retries: orders.settings.retry.retries(),
         value_bytes_max: store.value_bytes_max(),
-    };
-    let clock = Clock {
-        now: boottime(),
-        unix_ms: unix_ms(),
+        batches: Batches::default(),
     };
     let agent = orders
         .agent
@@ -176,7 +173,7 @@ async fn drive(
         Arc::clone(&orders.status),
     );
     let parts = Parts {
-        member: Member::new(setup, clock),
+        member: Member::new(setup, clock()),
         settings,
         retry: orders.settings.retry,
         store,
@@ -194,6 +191,13 @@ async fn drive(
         events: orders.events,
     };
     Driver::new(parts).run().await
+}
+
+fn clock() -> Clock {
+    Clock {
+        now: boottime(),
+        unix_ms: unix_ms(),
+    }
 }
 
 /// Opens the store, unless it is to stop meanwhile. One that is not reached is

@@ -162,6 +162,7 @@ impl Member {
                 self.report(Report::Problem(text.into()));
             }
             self.claim.twin.get_or_insert((session, revision));
+            self.tell_alarm();
             return Choice::Later(Some(at));
         }
         let free = self.observation.workers().find(|observed| {
@@ -195,6 +196,36 @@ impl Member {
         match best {
             Some((_, free)) => Choice::Now(free.id.clone(), Expected::At(free.revision)),
             None => Choice::Later(earliest),
+        }
+    }
+
+    /// Whoever found that the store forgot may have to wait for its next id:
+    /// while its stop hooks run, others would take up work that they lost. The
+    /// record of its ended session says it meanwhile. That keeps the id for a
+    /// lease more, and nothing is started on it.
+    fn tell_alarm(&mut self) {
+        let Some(mine) = self.own_record_of_before() else {
+            return;
+        };
+        let is_ours = Some(mine.record.session) == self.ended_session;
+        if !is_ours || self.alarm <= mine.record.alarm {
+            return;
+        }
+        let key = Keys::worker(&mine.id);
+        let revision = mine.revision;
+        let record = WorkerRecord {
+            beat: mine.record.beat + 1,
+            adopted: self.adopted_max,
+            token_max: self.token_max,
+            alarm: self.alarm,
+            longest: self.lease_max,
+            ..mine.record.clone()
+        };
+        let purpose = Purpose::Alarm(key.clone());
+        if !self.operations.is_under_way(|known| *known == purpose) {
+            let timeout = self.setup.settings.renewal_timeout();
+            let expected = Expected::At(revision);
+            self.write_within(key, expected, record.encode(), purpose, timeout);
         }
     }
 

@@ -92,6 +92,10 @@ impl Member {
         if *left > 0 {
             return;
         }
+        if self.is_base_old() {
+            return self.read_base_now();
+        }
+        let leading = self.leading.as_mut().expect("it writes chunks");
         if let Stage::Chunks(draft, _) = std::mem::replace(&mut leading.stage, Stage::Ready) {
             self.write_head(draft);
         }

@@ -34,8 +34,8 @@ impl Member {
         self.is_started && self.incarnation.is_some()
     }
 
-    /// Time has passed: does what is due.
-    pub(super) fn advance(&mut self, clock: Clock) {
+    /// Time has passed.
+    pub(super) fn tick(&mut self, clock: Clock) {
         let last = self.clock.now;
         self.clock = Clock {
             now: clock.now.max(last),
@@ -44,6 +44,10 @@ impl Member {
         let now = self.clock.now;
         let due = self.timers.next().map_or(now, |due| due.min(now));
         self.watch_gap(due);
+    }
+
+    /// Does what is due.
+    pub(super) fn timers_due(&mut self) {
         for _ in 0..TIMERS_MAX {
             let Some(timer) = self.timers.take_due(self.clock.now) else {
                 break;
@@ -120,13 +124,15 @@ impl Member {
 
     fn answered(&mut self, purpose: Purpose, reply: Reply) {
         match purpose {
-            Purpose::ListWorkers => match reply {
-                Reply::Listed(entries) => self.workers_listed(&entries),
+            Purpose::ListWorkers(asked) => match reply {
+                Reply::Listed(entries) => self.workers_listed(asked, &entries),
                 _failed => self.workers_not_listed(),
             },
             Purpose::ListAfterLoss(renewed) => self.listed_after_loss(renewed, &reply),
             Purpose::Claim => self.claim_answered(reply),
             Purpose::ReadClaim => self.claim_read(reply),
+            // Whatever is there now.
+            Purpose::Alarm(key) => self.read_worker(key),
             Purpose::Renew(session, beat) => self.renewal_answered(session, beat, reply),
             Purpose::ReadRenewal(session) => self.renewal_read(session, reply),
             Purpose::ReadRoot => self.root_answered(reply),
@@ -342,14 +348,17 @@ impl Member {
         span - self.random.within(span / 8)
     }
 
+    /// Asks for all records, unless a listing is under way that counts: one that
+    /// was lost would hold up a quarantine until it is given up.
     pub(super) fn list_workers(&mut self) {
-        if !self
-            .operations
-            .is_under_way(|known| *known == Purpose::ListWorkers)
-        {
-            self.list_asked = self.clock.now;
+        let based = self.leading.as_ref().map(|leading| leading.based);
+        let counts = |known: &Purpose| match known {
+            Purpose::ListWorkers(asked) => Some(*asked) >= based,
+            _ => false,
+        };
+        if !self.operations.is_under_way(counts) {
             let prefix = self.keys.workers.clone();
-            self.list(prefix, Purpose::ListWorkers);
+            self.list(prefix, Purpose::ListWorkers(self.clock.now));
         }
     }
 

@@ -8,6 +8,7 @@ use super::Member;
 use super::keys::Keys;
 use super::leading::Base;
 use super::placement::{Answer, Question, Refusal};
+use super::session::Session;
 use super::sessions::SessionTable;
 use super::sketch::{Sketch, Standing};
 use super::timers::Timer;
@@ -67,6 +68,12 @@ impl Member {
         let expected = Expected::At(seen.revision);
         if has_forgotten && self.defect != Some(Defect::IgnoreAmnesia) {
             return self.quarantine_root(&seen.committed, expected);
+        }
+        if self.session.as_ref().is_some_and(Session::is_in_doubt) {
+            // Sessions that ended in a past that is lost may be alive: the next
+            // renewal tells.
+            self.touch();
+            return None;
         }
         if root.quarantine {
             return self.quarantine_step(&seen.committed, expected);
@@ -291,8 +298,10 @@ impl Member {
         let granted: BTreeMap<usize, usize> = sketch.grants.iter().copied().collect();
         let now = |index: usize| granted.get(&index).copied().or(owners[index]);
         let then = |index: usize| answer.targets[index].or_else(|| now(index));
-        let current = Loads::new(sketch, now);
-        let target = Loads::new(sketch, then);
+        // What the source no longer names is no load to balance.
+        let is_kept = |index: usize| !sketch.is_dropped[index];
+        let current = Loads::new(sketch, |index| now(index).filter(|_| is_kept(index)));
+        let target = Loads::new(sketch, |index| then(index).filter(|_| is_kept(index)));
         let threshold = self.setup.settings.min_rebalance_threshold;
         let is_uneven = current.imbalance() > threshold && target.imbalance() < current.imbalance();
         let restless = self.defect == Some(Defect::MoveForNothing);

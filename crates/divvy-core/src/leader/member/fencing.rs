@@ -15,11 +15,6 @@ use crate::leader::record::{Holding, Life, SessionEntry, WorkerRecord};
 use crate::moment::Moment;
 use crate::store::{Entry, Expected, Key, Outcome};
 
-/// Sessions that are ended at once; more follow a little later.
-const FENCES_MAX: usize = 256;
-/// Missing records that are created at once; more follow with the next listing.
-const MISSING_MAX: usize = 64;
-
 /// How much of what was asked back is given back.
 enum Words {
     None,
@@ -31,8 +26,19 @@ impl Member {
     /// Whether this leader can trust its own timers: it was heard lately. That
     /// it did not sleep meanwhile, every call checks.
     fn is_fresh(&self) -> bool {
-        let half = self.setup.settings.heartbeat_ttl / 2;
-        self.last_acknowledged + half > self.clock.now
+        self.is_recent(self.last_acknowledged)
+    }
+
+    fn is_recent(&self, then: Moment) -> bool {
+        then + self.setup.settings.heartbeat_ttl / 2 > self.clock.now
+    }
+
+    /// Whether the root that a leader builds on may be of a past that the store
+    /// has lost while nobody was heard: a revision of it may stand for another
+    /// root by now.
+    pub(super) fn is_base_old(&self) -> bool {
+        let leading = self.leading.as_ref();
+        leading.is_some_and(|leading| !self.is_fresh() && !self.is_recent(leading.based))
     }
 
     /// The store has acknowledged a write that was sent then. After a silence,
@@ -80,10 +86,11 @@ impl Member {
             let again = self.clock.now + self.setup.settings.renewal_retry();
             return self.timers.set(Timer::Fence, again);
         }
-        if due.len() > FENCES_MAX {
+        let most = self.setup.batches.fences;
+        if due.len() > most {
             next = Some(self.clock.now + self.setup.settings.renewal_retry());
         }
-        for key in due.iter().take(FENCES_MAX) {
+        for key in due.iter().take(most) {
             self.fence(key);
         }
         let idle = self.clock.now + self.setup.settings.heartbeat_ttl;
@@ -196,7 +203,7 @@ impl Member {
         }
     }
 
-    fn read_worker(&mut self, key: Key) {
+    pub(super) fn read_worker(&mut self, key: Key) {
         let timeout = self.setup.settings.renewal_timeout();
         self.read_within(key.clone(), Purpose::ReadWorker(key), timeout);
     }
@@ -235,8 +242,7 @@ impl Member {
     }
 
     /// All records were listed, as they were at some time after it was asked.
-    pub(super) fn workers_listed(&mut self, entries: &[Entry]) {
-        let asked = self.list_asked;
+    pub(super) fn workers_listed(&mut self, asked: Moment, entries: &[Entry]) {
         let mut is_other = false;
         if self.is_first_listing(asked) {
             self.observation.relearn(entries);
@@ -398,7 +404,8 @@ impl Member {
         let named = root.sessions.iter();
         let missing: Vec<SessionEntry> = named
             .filter(|entry| self.observation.get(&Keys::worker(&entry.worker)).is_none())
-            .take(MISSING_MAX)
+            // More follow with the next listing.
+            .take(self.setup.batches.missing)
             .cloned()
             .collect();
         for entry in missing {

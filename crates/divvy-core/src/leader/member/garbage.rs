@@ -11,9 +11,6 @@ use crate::leader::event::Reply;
 use crate::moment::Moment;
 use crate::store::{Key, Revision};
 
-/// Chunks that are deleted at once; more follow a little later.
-const DELETES_MAX: usize = 16;
-
 /// All chunks that are known to be there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Garbage {
@@ -78,12 +75,13 @@ impl Member {
 
     pub(super) fn delete_garbage(&mut self) {
         let now = self.clock.now;
+        let most = self.setup.batches.deletes;
         let Some(leading) = &mut self.leading else {
             return;
         };
         let known = &mut leading.garbage.known;
         let is_due = |_: &Key, chunk: &mut Chunk| chunk.due.is_some_and(|due| due <= now);
-        let old: Vec<(Key, Chunk)> = known.extract_if(.., is_due).take(DELETES_MAX).collect();
+        let old: Vec<(Key, Chunk)> = known.extract_if(.., is_due).take(most).collect();
         if let Some(next) = known.values().filter_map(|chunk| chunk.due).min() {
             let soon = now + self.setup.settings.heartbeat_interval / 4;
             self.timers.set(Timer::Garbage, next.max(soon));

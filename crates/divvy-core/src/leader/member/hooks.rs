@@ -24,7 +24,8 @@ impl Member {
         }
         let now = self.clock.now;
         let since = (!self.setup.hooks_wait).then_some(now);
-        let begun = self.work.begin(self.may_work(), now, since);
+        let hooks_max = self.setup.batches.hooks;
+        let begun = self.work.begin(self.may_work(), now, since, hooks_max);
         let settings = &self.setup.settings;
         let (start, stop) = (settings.start_deadline, settings.stop_deadline);
         for (id, partition, need) in begun {
@@ -46,7 +47,7 @@ impl Member {
             });
         }
         // Whoever may not work looks again when it may.
-        match self.work.next_retry().filter(|_| self.may_work()) {
+        match self.work.next_retry(now).filter(|_| self.may_work()) {
             Some(retry) => self.timers.set(Timer::Restart, retry),
             None => self.timers.cancel(Timer::Restart),
         }

@@ -82,7 +82,7 @@ pub(super) struct Leading {
     /// arrives that was asked for after the base was read, if another leader
     /// wrote that: records of before may be of another past of the store.
     pub(super) listed: Option<Moment>,
-    based: Moment,
+    pub(super) based: Moment,
     /// How often in a row the root was found behind the base.
     behind: u8,
     /// The store was proved to have forgotten something.
@@ -368,7 +368,7 @@ impl Member {
         if !leading.dirty || !matches!(leading.stage, Stage::Ready) {
             return;
         }
-        if leading.verifies {
+        if leading.verifies || self.is_base_old() {
             return self.read_base_now();
         }
         if leading.listed.is_none() {

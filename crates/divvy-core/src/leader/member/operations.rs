@@ -7,14 +7,16 @@ use crate::store::{Key, Revision};
 /// What an operation is for, so that its reply finds its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// All worker records.
-    ListWorkers,
+    /// All worker records, asked for then.
+    ListWorkers(Moment),
     /// The same, after a lease that had ended was renewed, then.
     ListAfterLoss(Moment),
     /// The claim of an id.
     Claim,
     /// Whether a claim whose reply was lost was written.
     ReadClaim,
+    /// What was found, told in the record of a session that has ended.
+    Alarm(Key),
     /// A renewal, by session and beat.
     Renew(SessionId, u64),
     /// Whether a renewal whose reply was lost was written.

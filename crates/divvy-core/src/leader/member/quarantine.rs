@@ -169,7 +169,10 @@ impl Member {
     /// The very first root, or the first after everything was lost: nobody can
     /// tell which.
     pub(super) fn first_root(&mut self) -> Option<Draft> {
-        let epoch = self.epoch_above_all(0);
+        // A root that was lost may be of a later leader, which nobody here saw:
+        // only clocks tell.
+        let current = self.leading.as_ref()?.epoch;
+        let epoch = self.epoch_above_all(current);
         let leading = self.leading.as_ref()?;
         let nothing = Partitions::new([]).expect("no partitions are a set");
         let partitions = leading.source.believed.clone().unwrap_or(nothing);

@@ -8,7 +8,6 @@ use super::Member;
 use super::operations::Purpose;
 use super::session::{Attempt, Busy};
 use super::timers::Timer;
-use crate::leader::codec::{STOPPING_MAX, UNABLE_MAX};
 use crate::leader::defect::Defect;
 use crate::leader::event::Reply;
 use crate::leader::record::{Life, SessionId, Shutdown, WorkerRecord};
@@ -63,7 +62,11 @@ impl Member {
         if self.defect == Some(Defect::ReleaseBeforeStop) {
             stopping.clear();
         }
-        if stopping.len() <= STOPPING_MAX {
+        let batches = self.setup.batches;
+        if self.defect == Some(Defect::AckBeyondNames) {
+            stopping.truncate(batches.stopping);
+        }
+        if stopping.len() <= batches.stopping {
             session.acked = session
                 .adopted
                 .map_or(session.acked, |(version, _)| version);
@@ -76,11 +79,11 @@ impl Member {
         }
         let mut unable = self.refusals.current(self.clock.now);
         // Whoever fails with so many is not well itself.
-        let health = match unable.len() <= UNABLE_MAX {
+        let health = match unable.len() <= batches.unable {
             true => self.setup.description.health,
             false => Health::Unhealthy,
         };
-        unable.truncate(UNABLE_MAX);
+        unable.truncate(batches.unable);
         let life = match (leaves, self.stopping) {
             (true, Some(Shutdown::Return { within })) => Life::Left { keep_for: within },
             (true, _) => Life::Left {

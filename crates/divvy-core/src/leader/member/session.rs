@@ -106,6 +106,12 @@ impl Session {
         self.behind = 0;
     }
 
+    /// Whether the record was found behind once: either that read was stale, or
+    /// the store has gone back.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.behind > 0
+    }
+
     /// The record was found behind, or not at all. Whether that has to be
     /// believed.
     pub(super) fn found_behind(&mut self) -> bool {

@@ -13,9 +13,6 @@ use crate::moment::Moment;
 use crate::partition::Partition;
 use crate::store::Token;
 
-/// Most hooks that run at once.
-pub(super) const HOOKS_MAX: usize = 1024;
-
 /// What the hooks of a partition are doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -205,12 +202,14 @@ impl Work {
     }
 
     /// The partitions that need something now, whose hooks are then taken as
-    /// called: at most as many as may run at once. `since` is when those begin.
+    /// called: starts while fewer than `hooks_max` run. `since` is when those
+    /// begin.
     pub(super) fn begin(
         &mut self,
         may_work: bool,
         now: Moment,
         since: Option<Moment>,
+        hooks_max: usize,
     ) -> Vec<(HookId, Partition, Need)> {
         let mut begun = Vec::new();
         let names: Vec<Arc<str>> = if std::mem::take(&mut self.dirty) {
@@ -220,12 +219,12 @@ impl Work {
             self.slots.keys().cloned().collect()
         } else {
             let mut names = std::mem::take(&mut self.touched);
-            let room = HOOKS_MAX.saturating_sub(self.hooks.len());
+            let room = hooks_max.saturating_sub(self.hooks.len());
             names.extend(self.waiting.drain(..room.min(self.waiting.len())));
             names
         };
         for name in names {
-            if let Some((hook, need)) = self.look(&name, may_work, now, since) {
+            if let Some((hook, need)) = self.look(&name, may_work, now, since, hooks_max) {
                 begun.push((hook, self.slots[&name].partition.clone(), need));
             } else if self.slots.get(&name).is_some_and(Slot::is_over) {
                 self.slots.remove(&name);
@@ -241,11 +240,12 @@ impl Work {
         may_work: bool,
         now: Moment,
         since: Option<Moment>,
+        hooks_max: usize,
     ) -> Option<(HookId, Need)> {
         let slot = self.slots.get_mut(name)?;
         let need = slot.need(may_work, now)?;
         // What has to stop never waits for what may start.
-        if need != Need::Stop && self.hooks.len() >= HOOKS_MAX {
+        if need != Need::Stop && self.hooks.len() >= hooks_max {
             self.waiting.push_back(Arc::clone(name));
             return None;
         }
@@ -334,15 +334,17 @@ impl Work {
             .collect()
     }
 
-    /// When the earliest start that failed may be tried again.
-    pub(super) fn next_retry(&mut self) -> Option<Moment> {
+    /// When the earliest start that failed may be tried again. One that may be
+    /// by now waits for a hook to end.
+    pub(super) fn next_retry(&mut self, now: Moment) -> Option<Moment> {
         let slots = &self.slots;
         let retry_of = |name: &str| {
             let slot = slots.get(name).filter(|slot| slot.phase == Phase::Idle)?;
             slot.not_before
         };
         self.failed.retain(|name| retry_of(name).is_some());
-        self.failed.iter().filter_map(|name| retry_of(name)).min()
+        let retries = self.failed.iter().filter_map(|name| retry_of(name));
+        retries.filter(|retry| *retry > now).min()
     }
 
     /// For planted mistakes only: the partition counts as stopped already.
