@@ -12,7 +12,7 @@ use divvy_core::leader::{
     RootHead, SelfDescription, SessionEntry, SessionId, Shutdown, VERSION_NUMBER_MAX, Version,
     WorkerRecord, encode_root,
 };
-use divvy_core::store::{Incarnation, Key, Revision, Token};
+use divvy_core::store::{Entry, Incarnation, Key, Revision, Token};
 use divvy_core::{Health, Partitions};
 
 fn fast() -> LeaderSettings {
@@ -441,4 +441,36 @@ fn a_root_that_is_deleted_under_an_idle_leader_is_made_anew() {
     cluster.run(Duration::from_secs(10));
     assert!(cluster.is_owned());
     assert!(root_version(&cluster) > before);
+}
+
+#[test]
+fn a_leader_that_is_behind_deletes_no_chunk_of_a_newer_root() {
+    let mut cluster = Cluster::new(fast(), 600);
+    let join = |cluster: &mut Cluster, number: usize| {
+        let mut setup = cluster.setup(&format!("host-{number}"));
+        setup.value_bytes_max = 4096;
+        cluster.join_with(setup);
+        cluster.run(Duration::from_secs(6));
+    };
+    join(&mut cluster, 0);
+    join(&mut cluster, 1);
+    let root = key("root");
+    let old = cluster.table.get(&root).unwrap();
+    let chunks = |entry: &Entry| RootHead::decode(&entry.value).unwrap().chunk_keys(None);
+    let before = chunks(&old);
+    let mut named = before.clone();
+    for number in 2..8 {
+        join(&mut cluster, number);
+        named = chunks(&cluster.table.get(&root).unwrap());
+    }
+    assert!(named.iter().any(|key| !before.contains(key)), "{named:?}");
+    // Whoever leads next reads a root of before, for longer than it waits with
+    // what that does not name.
+    cluster.replaced = Some(old);
+    cluster.kill(cluster.leader().unwrap());
+    cluster.run(Duration::from_secs(10));
+    assert!(cluster.leader().is_some());
+    for key in named {
+        assert!(cluster.table.get(&key).is_some(), "{key} is gone");
+    }
 }
