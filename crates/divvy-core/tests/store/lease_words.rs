@@ -66,6 +66,7 @@ proptest! {
         max_partitions: Option<u32>,
         max_per_group: Option<u32>,
         gives_up: Option<(bool, u64, u64, u32, u64)>,
+        unconfirmed in vec("[a-zé\\\\\"*]{1,10}:[0-9]", 0..5),
     ) {
         let info = WorkerInfo {
             weight,
@@ -80,6 +81,7 @@ proptest! {
             gives_up: gives_up.map(|(never, min_runtime_ms, cooldown_ms, at_once, every_ms)| {
                 GivingUp { never, min_runtime_ms, cooldown_ms, at_once, every_ms }
             }),
+            unconfirmed,
         };
         let json = info.to_json().unwrap();
         prop_assert_eq!(WorkerInfo::from_json(&json).unwrap(), info);

@@ -270,7 +270,10 @@ async fn no_lease_is_granted_while_the_server_may_evict_and_held_ones_are_renewe
     raw.say(&["CONFIG", "SET", "maxmemory", "100mb"]);
     raw.say(&["CONFIG", "SET", "maxmemory-policy", "volatile-ttl"]);
     let refused = async || {
-        let error = store.acquire(&name("b"), &[mine.clone()], LONG).await.err();
+        let error = store
+            .acquire(&name("b"), std::slice::from_ref(&mine), LONG)
+            .await
+            .err();
         error.is_some_and(|error| {
             error.kind() == StoreErrorKind::Unfit && error.to_string().contains("volatile-ttl")
         })
