@@ -211,3 +211,57 @@ async fn server_that_restarts_in_place_is_in_quarantine_too() {
     .await;
     assert_eq!(try_to_take(&store, LONG).await, Acquired::Quarantined);
 }
+
+fn replication(server: &mut Raw) -> String {
+    server.say(&["INFO", "replication"]).text()
+}
+
+/// A primary whose only new life is that of its data: its process goes on, and
+/// so does the data of another server that copied it and was copied back.
+#[tokio::test]
+async fn primary_that_went_back_to_a_copy_is_another_incarnation_in_quarantine() {
+    for flavour in RedisFlavour::ALL {
+        let server = RedisServer::start(flavour, RedisOptions::new()).await;
+        let store = try_leases(&server.url(), &quarantined()).await.unwrap();
+        let records = key_value(&server.url()).await;
+        end_quarantine(&store, LONG).await;
+        let before = incarnation(&records).await;
+
+        let options = RedisOptions::new().replica_of(server.address());
+        let copy = RedisServer::start(flavour, options).await;
+        let (mut first, mut second) = (Raw::of(&server), Raw::of(&copy));
+        let is_copied = |text: String| text.contains("master_link_status:up");
+        until(SOON, "the copy is made", async || {
+            is_copied(replication(&mut second))
+        })
+        .await;
+        // A primary that gets its first replica has forgotten nothing.
+        assert_eq!(incarnation(&records).await, before);
+        take(&store, "a", &claim(1)).await;
+
+        second.say(&["REPLICAOF", "NO", "ONE"]);
+        let forgotten = claim(2);
+        take(&store, "a", &forgotten).await;
+        let port = copy.port().to_string();
+        first.say(&["REPLICAOF", "127.0.0.1", &port]);
+        until(SOON, "the copy is copied back", async || {
+            is_copied(replication(&mut first))
+        })
+        .await;
+        first.say(&["REPLICAOF", "NO", "ONE"]);
+        let other = claim(2);
+        let wish = until_some(SOON, "the store is reached", async || {
+            let wish = std::slice::from_ref(&other);
+            store.acquire(&name("b"), wish, LONG).await.ok()
+        });
+        assert_eq!(wish.await, [Acquired::Quarantined], "{flavour:?}");
+        assert_ne!(incarnation(&records).await, before, "{flavour:?}");
+        assert_ne!(incarnation(&store).await, before, "{flavour:?}");
+
+        // It is the same for everybody, and ends like any other.
+        let after = incarnation(&key_value(&server.url()).await).await;
+        assert_eq!(incarnation(&records).await, after);
+        end_quarantine(&store, LONG).await;
+        take(&store, "b", &other).await;
+    }
+}

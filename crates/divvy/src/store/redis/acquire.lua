@@ -7,12 +7,11 @@
 local is_open = true
 local ttl = tonumber(ARGV[4])
 if ttl > 0 then
-  -- As beat.lua writes it. Of another run of the server, it says nothing of this one.
-  local record = redis.pcall('GETRANGE', KEYS[1], 0, 127)
-  local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+  -- As beat.lua writes it. Of another history, it says nothing of this one.
+  local record = redis.pcall('GETRANGE', KEYS[1], 0, 191)
   local id, longest
   if type(record) == 'string' then
-    id, longest = string.match(record, '^(' .. run .. ' %x+) (%d+) open$')
+    id, longest = string.match(record, '^(' .. history() .. ' %x+) (%d+) open$')
   end
   is_open = id ~= nil
   if is_open and tonumber(longest) < ttl then

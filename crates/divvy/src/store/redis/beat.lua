@@ -40,23 +40,23 @@ if #ARGV == 9 then
   return { tenure }
 end
 
--- The quarantine is '<run id> <nonce> <longest lease> open' or 'closed'. One of another run of the
--- server counts only for its longest lease; what nobody of us can have written does not count.
-local before = redis.pcall('GETRANGE', KEYS[6], 0, 127)
-local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-local of_run, nonce, longest, state
+-- The quarantine is '<history> <nonce> <longest lease> open' or 'closed'. One of another history
+-- counts only for its longest lease; what nobody of us can have written does not count.
+local before = redis.pcall('GETRANGE', KEYS[6], 0, 191)
+local now = history()
+local of, nonce, longest, state
 if type(before) == 'string' then
-  of_run, nonce, longest, state = string.match(before, '^(%x+) (%x+) (%d+) (%l+)$')
+  of, nonce, longest, state = string.match(before, '^(%x+) (%x+) (%d+) (%l+)$')
 end
 longest = tonumber(longest) or 0
 if longest > 86400000 then
-  of_run, longest = nil, 0
+  of, longest = nil, 0
 end
-if of_run ~= run then
+if of ~= now then
   nonce, state = ARGV[13], 'closed'
 end
 longest = math.max(longest, tonumber(ARGV[10]))
-local id = run .. ' ' .. nonce
+local id = now .. ' ' .. nonce
 if ARGV[11] == id and tonumber(ARGV[12]) >= longest then
   state = 'open'
 end

@@ -8,10 +8,11 @@ use super::layout::CREATED;
 use super::link::Link;
 use super::reply;
 use super::script::{FORBIDDEN, Inputs};
+use super::server::Server;
 
-/// A start of the server, and a mark beside the data: the first sees a restart
-/// that may have lost the last writes, the second a server that was emptied or
-/// replaced.
+/// The history of the server's data, and a mark beside the data: the first sees
+/// a restart or a promotion that may have lost the last writes, the second a
+/// server that was emptied or replaced.
 pub(super) async fn incarnation(link: &Link) -> Result<Incarnation, StoreError> {
     let call = link.call(Nature::Read)?;
     let get = || {
@@ -29,10 +30,8 @@ pub(super) async fn incarnation(link: &Link) -> Result<Incarnation, StoreError> 
         created = call.ask(get()).await?;
     }
     let created = reply::text(&created).ok_or_else(|| reply::unexpected("GET"))?;
-    Ok(Incarnation::new(format!(
-        "{}.{created}",
-        link.server().run_id
-    )))
+    let history = Server::ask_history(&call).await?;
+    Ok(Incarnation::new(format!("{history}.{created}")))
 }
 
 /// Finds out, until `deadline`, which life it is and whether this user may run

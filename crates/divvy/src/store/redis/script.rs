@@ -24,23 +24,20 @@ pub(super) struct Script {
 }
 
 macro_rules! script {
-    ($file:literal) => {
+    ($($file:literal),+) => {{
+        const TEXT: &str = concat!($(include_str!($file)),+);
         Script {
-            text: include_str!($file),
-            hash: LazyLock::new(|| {
-                ::redis::Script::new(include_str!($file))
-                    .get_hash()
-                    .to_owned()
-            }),
+            text: TEXT,
+            hash: LazyLock::new(|| ::redis::Script::new(TEXT).get_hash().to_owned()),
         }
-    };
+    }};
 }
-pub(super) static ACQUIRE: Script = script!("acquire.lua");
+pub(super) static ACQUIRE: Script = script!("history.lua", "acquire.lua");
 pub(super) static RENEW: Script = script!("renew.lua");
 pub(super) static RELEASE: Script = script!("release.lua");
 pub(super) static HOLDERS: Script = script!("holders.lua");
 pub(super) static OPEN_SESSION: Script = script!("open_session.lua");
-pub(super) static BEAT: Script = script!("beat.lua");
+pub(super) static BEAT: Script = script!("history.lua", "beat.lua");
 pub(super) static LEAVE: Script = script!("leave.lua");
 pub(super) static MEMBERS: Script = script!("members.lua");
 pub(super) static MARK_MOVED: Script = script!("mark_moved.lua");

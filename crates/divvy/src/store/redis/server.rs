@@ -4,6 +4,7 @@ use ::redis::aio::MultiplexedConnection;
 use ::redis::{Pipeline, ServerError, Value};
 use divvy_core::store::StoreError;
 
+use super::link::Call;
 use super::{failure, reply};
 
 /// The oldest version that has what the scripts use.
@@ -32,6 +33,8 @@ pub(super) struct Server {
     pub(super) title: String,
     /// Changes with every start of the server.
     pub(super) run_id: String,
+    /// The id that a promotion gave it, if it was a replica before.
+    promotion: Option<String>,
     version: Option<(u32, u32)>,
     mode: String,
     cluster: bool,
@@ -87,8 +90,13 @@ impl Server {
             Some(version) => format!("valkey {version}"),
             None => format!("redis {redis}"),
         };
+        // As in history.lua.
+        let is_promoted =
+            field("master_replid2").is_some_and(|id| id.bytes().any(|digit| digit != b'0'));
+        let promotion = field("master_replid").filter(|_| is_promoted);
         Self {
             title,
+            promotion: promotion.map(str::to_owned),
             run_id: field("run_id").unwrap_or_default().to_owned(),
             version: version(redis),
             mode: field("redis_mode").unwrap_or_default().to_owned(),
@@ -101,6 +109,24 @@ impl Server {
             used_memory: number("used_memory"),
             max_memory: number("maxmemory"),
         }
+    }
+
+    /// Which history its data has, as history.lua has it.
+    pub(super) fn history(&self) -> String {
+        let promotion = self.promotion.as_deref().unwrap_or_default();
+        format!("{}{promotion}", self.run_id)
+    }
+
+    /// Asks the server again which history its data has.
+    pub(super) async fn ask_history(call: &Call) -> Result<String, StoreError> {
+        let mut text = String::new();
+        for section in ["server", "replication"] {
+            let mut info = ::redis::cmd("INFO");
+            info.arg(section);
+            let told = call.ask(info).await?;
+            text += &reply::text(&told).ok_or_else(|| reply::unexpected("INFO"))?;
+        }
+        Ok(Self::read(&text).history())
     }
 
     /// Whether it will do as it is, whatever it may evict.
