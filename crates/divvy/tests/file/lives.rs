@@ -1,6 +1,7 @@
 //! Which life of a store it is.
 
 use std::fs;
+use std::path::Path;
 
 use divvy::store::{
     Acquired, Heartbeat, KeyValue, Leases, Nonce, Notice, Prefix, SessionStart, Store,
@@ -49,11 +50,7 @@ async fn another_boot_of_the_machine_voids_what_the_clock_timed() {
     create(&store, "k", b"1").await;
     drop(store);
 
-    let direct = rusqlite::Connection::open(scratch.database()).unwrap();
-    direct
-        .execute("UPDATE life SET boot = 'the last one'", [])
-        .unwrap();
-    drop(direct);
+    date_back(&scratch.database());
     let store = open(&scratch.database(), &with_quarantine()).await.unwrap();
     assert_ne!(store.incarnation().await.unwrap(), before);
     assert_eq!(store.holders(&[claim(1, 1).key]).await.unwrap(), [None]);
@@ -97,6 +94,62 @@ async fn a_copy_is_another_incarnation_and_waits_before_it_grants() {
     assert!(ended.quarantine.is_over);
     let wish = copied.acquire(&worker("v"), &[claim(2, 3)], SOON).await;
     assert!(matches!(wish.unwrap()[..], [Acquired::Granted(_)]));
+}
+
+/// Makes a database say that it was last used before a restart of the machine.
+fn date_back(database: &Path) {
+    let direct = rusqlite::Connection::open(database).unwrap();
+    direct
+        .execute("UPDATE life SET boot = 'the last one'", [])
+        .unwrap();
+    drop(direct);
+    copy_log(database);
+}
+
+/// Makes a database's file complete without its log.
+fn copy_log(database: &Path) {
+    let direct = rusqlite::Connection::open(database).unwrap();
+    direct
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+}
+
+#[tokio::test]
+async fn copy_from_before_a_restart_of_the_machine_waits_before_it_grants() {
+    let scratch = Scratch::new();
+    drop(scratch.open().await);
+    date_back(&scratch.database());
+    let copy = scratch.directory().join("copy.db");
+    fs::copy(scratch.database(), &copy).unwrap();
+    let store = open(&copy, &with_quarantine()).await.unwrap();
+    let wish = store.acquire(&worker("w"), &[claim(1, 1)], SOON).await;
+    // Others may hold leases of the file that it took the place of.
+    assert_eq!(wish.unwrap(), [Acquired::Quarantined]);
+}
+
+#[tokio::test]
+async fn file_that_is_put_back_waits_before_it_grants() {
+    for is_of_an_earlier_boot in [false, true] {
+        let scratch = Scratch::new();
+        let away = scratch.directory().join("away.db");
+        let first = scratch.open().await;
+        let before = first.incarnation().await.unwrap();
+        drop(first);
+        copy_log(&scratch.database());
+        fs::rename(scratch.database(), &away).unwrap();
+        let store = open(&scratch.database(), &with_quarantine()).await.unwrap();
+        if is_of_an_earlier_boot {
+            date_back(&away);
+        }
+        fs::rename(&away, scratch.database()).unwrap();
+        let wish = store.acquire(&worker("w"), &[claim(1, 1)], SOON).await;
+        assert_eq!(wish.unwrap(), [Acquired::Quarantined]);
+        let after = store.incarnation().await.unwrap();
+        assert_ne!(after, before);
+        // Whoever opens it next finds it at home.
+        let again = scratch.open().await.incarnation().await.unwrap();
+        assert_eq!(again, after);
+    }
 }
 
 /// Verifies that a database of the layout before, whose leases nobody knows the

@@ -176,8 +176,10 @@ impl Open {
         let turn = turns
             .take()
             .map_err(|error| system_failure(&place, "queue for it", error))?;
+        let is_replacement = pairing::is_replacement(&place, turns.notes());
         pairing::remove_foreign_log(&place, turns.notes())?;
-        let connection = connect(&place, busy_max, missing)?;
+        let mut connection = connect(&place, busy_max, missing)?;
+        schema::prepare(&mut connection, &place, is_replacement)?;
         pairing::note(&place, turns.notes());
         let identity = place.identity();
         drop(turn);
@@ -212,7 +214,7 @@ fn connect(place: &Place, busy_max: Duration, missing: Missing) -> Result<Connec
     let failed = |error| failure(place, Step::BeforeCommit, error);
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, missing == Missing::Make);
-    let mut connection = Connection::open_with_flags(place.database(), flags).map_err(failed)?;
+    let connection = Connection::open_with_flags(place.database(), flags).map_err(failed)?;
     let set_up = || {
         connection.busy_timeout(busy_max)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
@@ -236,7 +238,6 @@ fn connect(place: &Place, busy_max: Duration, missing: Missing) -> Result<Connec
         LOG_PAGES.set(pages);
         Ok(())
     }));
-    schema::prepare(&mut connection, place)?;
     Ok(connection)
 }
 

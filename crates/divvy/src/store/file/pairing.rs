@@ -55,6 +55,15 @@ pub(super) fn note(place: &Place, notes: &File) {
     }
 }
 
+/// Whether another database than the one that is there was used at this place
+/// last, as far as is known.
+pub(super) fn is_replacement(place: &Place, notes: &File) -> bool {
+    let (Ok(database), Some((last, _log))) = (place.home(), noted(notes)) else {
+        return false;
+    };
+    database != last
+}
+
 /// Whether the log was noted with another database than the one that is there.
 fn is_foreign(place: &Place, notes: &File) -> bool {
     let (Some((database, log)), Some(noted)) = (present(place), noted(notes)) else {

@@ -85,9 +85,14 @@ pub(super) fn check(connection: &Connection, place: &Place) -> Result<(), StoreE
     Ok(())
 }
 
-/// Makes the tables if they are missing, and begins a new life where the last
-/// one may have been forgotten in part. Must be called in our turn.
-pub(super) fn prepare(connection: &mut Connection, place: &Place) -> Result<(), StoreError> {
+/// Makes the tables if they are missing, and begins a new incarnation where the
+/// last one may have been forgotten in part. `is_replacement` says that another
+/// database was used at this place last. Must be called in our turn.
+pub(super) fn prepare(
+    connection: &mut Connection,
+    place: &Place,
+    is_replacement: bool,
+) -> Result<(), StoreError> {
     let boot = fact(place, "/proc/sys/kernel/random/boot_id")?;
     let fresh_id = fact(place, "/proc/sys/kernel/random/uuid")?;
     let home = place
@@ -110,7 +115,12 @@ pub(super) fn prepare(connection: &mut Connection, place: &Place) -> Result<(), 
             transaction.execute_batch(LAYOUT_3)?;
             transaction.pragma_update(None, "user_version", VERSION)?;
         }
-        live(&transaction, &fresh_id, &boot, &home)
+        let now = Life {
+            id: &fresh_id,
+            boot: &boot,
+            home: &home,
+        };
+        live(&transaction, &now, is_replacement)
     };
     work().map_err(before)?;
     transaction
@@ -118,33 +128,45 @@ pub(super) fn prepare(connection: &mut Connection, place: &Place) -> Result<(), 
         .map_err(|error| failure(place, Step::Commit, error))
 }
 
+/// What an incarnation of a database is known by.
+struct Life<'a> {
+    id: &'a str,
+    /// Of the machine.
+    boot: &'a str,
+    /// Of the file.
+    home: &'a str,
+}
+
 /// A database forgets in two ways. After a power loss or a crash of the kernel
 /// its last commits may be missing, but then nobody is left who could rely on
 /// them; and the clock started anew, so nothing that expires by it is valid.
 /// And a file may be put in the place of another while members live: then
-/// leases may have been granted that it does not know.
-fn live(connection: &Connection, id: &str, boot: &str, home: &str) -> rusqlite::Result<()> {
+/// leases may have been granted that it does not know, also if it was last used
+/// before the machine was restarted.
+fn live(connection: &Connection, now: &Life<'_>, is_replacement: bool) -> rusqlite::Result<()> {
     let last: Option<(String, String)> = connection
         .query_row("SELECT boot, home FROM life", [], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })
         .optional()?;
-    let is_over = match last {
-        Some((last_boot, last_home)) if last_boot == boot && last_home == home => return Ok(()),
-        Some((last_boot, _)) if last_boot != boot => {
-            connection.execute_batch(
-                "UPDATE lease SET worker = NULL, expires = 0;
-                 DELETE FROM session; DELETE FROM member; DELETE FROM moved;",
-            )?;
-            true
-        }
-        _ => false,
-    };
+    let is_same_boot = last.as_ref().is_some_and(|(boot, _)| boot == now.boot);
+    let is_at_home = !is_replacement && last.as_ref().is_some_and(|(_, home)| home == now.home);
+    if is_same_boot && is_at_home {
+        return Ok(());
+    }
+    if !is_same_boot {
+        connection.execute_batch(
+            "UPDATE lease SET worker = NULL, expires = 0;
+             DELETE FROM session; DELETE FROM member; DELETE FROM moved;",
+        )?;
+    }
     connection.execute(
         "INSERT OR REPLACE INTO life (one, id, boot, home) VALUES (1, ?, ?, ?)",
-        params![id, boot, home],
+        params![now.id, now.boot, now.home],
     )?;
-    quarantine::begin(connection, is_over)
+    // After a restart of the machine nobody is left who could hold a lease of
+    // this very file.
+    quarantine::begin(connection, is_at_home)
 }
 
 fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
