@@ -279,3 +279,35 @@ async fn spoilt_record_harms_no_other_and_can_be_replaced() {
     let error = store.list(&Prefix::ALL).await.unwrap_err();
     assert_refused(&error, StoreErrorKind::Unfit, &["'divvy:kv:tests:index'"]);
 }
+
+/// What a stranger wrote may begin like a revision, but not like one that the
+/// store has given out.
+#[tokio::test]
+async fn record_with_a_revision_that_was_never_given_out_is_a_strangers() {
+    let server = plain().await;
+    let store = key_value(&server.url()).await;
+    let mut raw = Raw::of(&server);
+    let name = key("a");
+    let text = "9007199254740991 of a stranger";
+    for is_listed in [false, true] {
+        let written = store.compare_and_set(&name, Expected::Absent, b"1");
+        let last = written.await.unwrap().done().unwrap();
+        raw.set("divvy:kv:tests:v:a", text);
+        let found = match is_listed {
+            true => store.list(&Prefix::ALL).await.unwrap().remove(0),
+            false => store.get(&name).await.unwrap().unwrap(),
+        };
+        assert_eq!(&*found.value, text.as_bytes());
+        assert!(found.revision > last, "{found:?}");
+        assert!(found.revision.get() < 9_007_199_254_740_991, "{found:?}");
+        let deleted = store.delete(&name, found.revision).await.unwrap();
+        assert!(deleted.done() > Some(found.revision));
+    }
+    // Without the last revision nothing is known of any: records stay as they are.
+    let written = store.compare_and_set(&name, Expected::Absent, b"1");
+    let last = written.await.unwrap().done().unwrap();
+    raw.say(&["DEL", "divvy:kv:tests:revision"]);
+    let found = store.get(&name).await.unwrap().unwrap();
+    assert_eq!((&*found.value, found.revision), (&b"1"[..], last));
+    assert_eq!(store.list(&Prefix::ALL).await.unwrap(), [found]);
+}

@@ -9,10 +9,12 @@ elseif redis.call('EXISTS', KEYS[1]) == 0 then
   return false
 end
 local head = string.match(found, '^([1-9]%d*) ')
-if head and #head <= 16 then
+local counter = redis.call('GET', KEYS[2])
+local last = tonumber(counter or '0')
+-- Nobody of us has written a revision above the last; without the last, nobody can tell.
+if head and #head <= 16 and (not counter or not last or tonumber(head) <= last) then
   return found
 end
-local last = tonumber(redis.call('GET', KEYS[2]) or '0')
 if not last or last >= 9007199254740991 then
   return redis.error_reply('UNREADABLE ' .. KEYS[2] .. ' is not a number that can grow')
 end

@@ -124,10 +124,10 @@ impl RedisKeyValue {
         &self,
         call: &Call,
         key: Key,
-        stored: &Value,
+        found: Option<Entry>,
     ) -> Result<Option<Entry>, StoreError> {
-        if let Some(entry) = entry(&key, stored) {
-            return Ok(Some(entry));
+        if found.is_some() {
+            return Ok(found);
         }
         tracing::warn!(
             key = self.shared.layout.value(&key),
@@ -175,16 +175,28 @@ impl Store for RedisKeyValue {
 #[async_trait]
 impl KeyValue for RedisKeyValue {
     async fn get(&self, key: &Key) -> Result<Option<Entry>, StoreError> {
-        let mut get = Pipeline::with_capacity(1);
-        get.cmd("GET").arg(self.shared.layout.value(key));
+        let layout = &self.shared.layout;
+        let mut get = Pipeline::with_capacity(2);
+        get.cmd("GET").arg(layout.value(key));
+        // After the value, so that it cannot be below that of the value.
+        get.cmd("GET").arg(layout.revision());
         let call = self.shared.link.call(Nature::Read)?;
-        match call.send(&get).await?.pop() {
-            Some(Value::Nil) => Ok(None),
-            Some(Value::ServerError(error)) if failure::code(&error) != "WRONGTYPE" => {
+        let replies: [Value; 2] = call
+            .send(&get)
+            .await?
+            .try_into()
+            .map_err(|_replies| reply::unexpected("GET"))?;
+        match replies {
+            [Value::Nil, _] => Ok(None),
+            [Value::ServerError(error), _] if failure::code(&error) != "WRONGTYPE" => {
                 Err(failure::refused(&error))
             }
-            Some(stored) => self.readable(&call, key.clone(), &stored).await,
-            None => Err(reply::unexpected("GET")),
+            [stored, last] => {
+                let last = reply::text(&last).and_then(|last| Revision::new(last.parse().ok()?));
+                let found = entry(key, &stored)
+                    .filter(|found| last.is_none_or(|last| found.revision <= last));
+                self.readable(&call, key.clone(), found).await
+            }
         }
     }
 
@@ -235,6 +247,7 @@ impl KeyValue for RedisKeyValue {
         loop {
             let inputs = Inputs::new()
                 .key(layout.index())
+                .key(layout.revision())
                 .argument(layout.values())
                 .argument(&from)
                 .argument(&to)
@@ -251,7 +264,8 @@ impl KeyValue for RedisKeyValue {
                     tracing::debug!(index = layout.index(), name, "passed over: no key of ours");
                     continue;
                 };
-                entries.extend(self.readable(&call, key, &stored).await?);
+                let found = entry(&key, &stored);
+                entries.extend(self.readable(&call, key, found).await?);
             }
             check_listed(entries.len())?;
             match last {
