@@ -116,6 +116,27 @@ async fn every_word_of_the_templates_is_needed() {
 }
 
 #[tokio::test]
+async fn user_without_the_key_of_the_quarantine_is_refused_by_what_to_add() {
+    for flavour in RedisFlavour::ALL {
+        let rule = without(LEASE_RULE, "~divvy:quarantine");
+        let rules = [
+            rule.clone(),
+            rule.replace("divvy-leases", "reader") + " %R~divvy:quarantine",
+        ];
+        let server = server(flavour, &rules).await;
+        let url = server.url().parse().unwrap();
+        for user in ["divvy-leases", "reader"] {
+            let opened = RedisLeases::open(&url, &with_login(user, "s3cret")).await;
+            let text = format!(
+                "user '{user}' may not access key 'divvy:quarantine': add ~divvy:quarantine to its \
+                 ACL (docs/operating.md)"
+            );
+            assert_refused(&opened.unwrap_err(), StoreErrorKind::Unfit, &[&text]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn missing_right_to_subscribe_is_said_when_it_is_needed() {
     let rules = [
         without(LEASE_RULE, "&cfg:updates"),

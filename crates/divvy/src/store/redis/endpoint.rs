@@ -167,6 +167,11 @@ impl Endpoint {
         self.database
     }
 
+    /// Who logs in.
+    pub(super) fn user(&self) -> &str {
+        self.user.as_deref().unwrap_or("default")
+    }
+
     /// Connects and logs in. What the server sends unasked goes to `pushes`.
     pub(super) async fn connect(
         &self,

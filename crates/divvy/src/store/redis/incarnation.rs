@@ -1,9 +1,10 @@
 //! Which life of a server's data this is.
 
+use ::redis::{Pipeline, Value};
 use divvy_core::store::{Incarnation, StoreError};
 use tokio::time::{Instant, timeout_at};
 
-use super::failure::Nature;
+use super::failure::{self, Nature};
 use super::layout::CREATED;
 use super::link::Link;
 use super::reply;
@@ -34,17 +35,29 @@ pub(super) async fn incarnation(link: &Link) -> Result<Incarnation, StoreError> 
     Ok(Incarnation::new(format!("{history}.{created}")))
 }
 
-/// Finds out, until `deadline`, which life it is and whether this user may run
-/// what scripts run.
+/// What a user of the server must be allowed.
+pub(super) struct Needs<'a> {
+    pub(super) channel: &'a str,
+    /// Commands that scripts run.
+    pub(super) commands: &'a [&'a str],
+    /// Keys to read and write that are known from the start.
+    pub(super) keys: &'a [&'a str],
+}
+
+/// Finds out, until `deadline`, which life it is and whether this user may do
+/// what it needs.
 pub(super) async fn greet(
     link: &Link,
-    channel: &str,
-    commands: &[&str],
+    needs: Needs<'_>,
     deadline: Instant,
 ) -> Result<(), StoreError> {
     let greeting = async {
         incarnation(link).await?;
-        check_permissions(link, channel, commands).await
+        check_permissions(link, needs.channel, needs.commands).await?;
+        for key in needs.keys {
+            check_access(link, key).await?;
+        }
+        Ok(())
     };
     let greeted = timeout_at(deadline, greeting).await;
     greeted.unwrap_or_else(|_elapsed| {
@@ -79,5 +92,23 @@ async fn check_permissions(
         "the server's access rules forbid {}, which this store needs (tried on keys {CREATED} and \
          {absent} and on channel {channel}), see the templates in docs/operating.md",
         names.join(", ")
+    )))
+}
+
+/// Whether access rules let this user read and write a key, which is not
+/// changed by it.
+async fn check_access(link: &Link, key: &str) -> Result<(), StoreError> {
+    let mut tries = Pipeline::with_capacity(2);
+    tries.cmd("GETRANGE").arg(key).arg(0).arg(0);
+    // Words that contradict each other: refused for its key, or for them.
+    tries.cmd("SET").arg(key).arg("").arg("NX").arg("XX");
+    let replies = link.call(Nature::Read)?.send(&tries).await?;
+    let is_forbidden = |reply: &Value| matches!(reply, Value::ServerError(error) if failure::code(error) == "NOPERM");
+    if !replies.iter().any(is_forbidden) {
+        return Ok(());
+    }
+    Err(StoreError::unfit(format_args!(
+        "user '{}' may not access key '{key}': add ~{key} to its ACL (docs/operating.md)",
+        link.endpoint().user()
     )))
 }

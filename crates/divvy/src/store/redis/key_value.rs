@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
 use super::failure::{self, Nature};
+use super::incarnation::Needs;
 use super::layout::KeyValueLayout;
 use super::link::{Call, Eviction, Link};
 use super::script::{self, Inputs};
@@ -78,7 +79,12 @@ impl RedisKeyValue {
             link.server().warn_of_forgetting();
         }
         let channel = layout.channel(link.endpoint().database());
-        incarnation::greet(&link, &channel, &COMMANDS, deadline).await?;
+        let needs = Needs {
+            channel: &channel,
+            commands: &COMMANDS,
+            keys: &[],
+        };
+        incarnation::greet(&link, needs, deadline).await?;
         let shared = Shared {
             link,
             layout,

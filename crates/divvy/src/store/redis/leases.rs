@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::endpoint::Endpoint;
 use super::failure::Nature;
+use super::incarnation::Needs;
 use super::link::{Eviction, Link};
 use super::members::Membership;
 use super::notes::Notes;
@@ -87,7 +88,12 @@ impl RedisLeases {
             link.server().warn_of_forgetting();
         }
         let channel = layout::member_channel(link.endpoint().database(), &cluster);
-        incarnation::greet(&link, &channel, &COMMANDS, deadline).await?;
+        let needs = Needs {
+            channel: &channel,
+            commands: &COMMANDS,
+            keys: &[layout::QUARANTINE],
+        };
+        incarnation::greet(&link, needs, deadline).await?;
         let shared = Shared {
             link,
             cluster,
