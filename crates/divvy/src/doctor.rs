@@ -123,8 +123,7 @@ fn wants_login(error: &StoreError) -> bool {
 
 /// Looks at a store and, unless something is bad, tries what members of these
 /// modes do there, all that it can serve if none is named. A file or bucket that is missing is made, as
-/// the first member would; what trials write is taken away again, but for one
-/// small key of lease mode's tokens.
+/// the first member would; what trials write is taken away again.
 pub async fn examine(
     url: &StoreUrl,
     settings: &StoreSettings,

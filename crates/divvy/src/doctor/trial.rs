@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divvy_core::lease::Group;
 use divvy_core::store::{
     Acquired, Claim, Expected, Heartbeat, Key, LeaseKey, LeaseName, Nonce, Outcome, Prefix,
     SessionStart, StoreError, Tenure, WorkerInfo,
@@ -11,7 +12,8 @@ use tokio::time::{Instant, timeout};
 use super::Finding;
 use super::latency::{self, Measure};
 use crate::store::{
-    KeyValue, Leases, Notice, StoreSettings, StoreUrl, open_key_value, open_leases,
+    KeyValue, Leases, Notice, StoreSettings, StoreUrl, TTL_MIN, erase_leases, open_key_value,
+    open_leases,
 };
 
 /// Writes whose time is taken.
@@ -20,8 +22,8 @@ const WRITES: usize = 100;
 const TTL: Duration = Duration::from_secs(5);
 /// How long a watch may take to tell of a change.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
-/// A group that nobody serves.
-const GROUP: &str = "divvy-doctor";
+/// What the names of trials begin with: of the cluster, the worker and the group.
+const TRIAL: &str = "divvy-doctor";
 
 const RECORDS: &str = "records (leader mode)";
 const LEASES: &str = "leases (lease mode)";
@@ -123,84 +125,109 @@ pub(super) async fn of_leases(
     settings: &StoreSettings,
     lease: Option<Duration>,
 ) -> Vec<Finding> {
-    let store = match open_leases(url, settings).await {
-        Ok(store) => store,
+    let name = format!("{TRIAL}-{:016x}", fastrand::u64(..));
+    // Members of the cluster do not see who is in another one, and the length
+    // of a lease is nothing to remember if no quarantine counts.
+    let own = StoreSettings {
+        cluster: name.clone(),
+        restart_quarantine: false,
+        ..settings.clone()
+    };
+    let opened = match open_leases(url, settings).await {
+        Ok(store) => open_leases(url, &own).await.map(|own| (store, own)),
+        Err(error) => Err(error),
+    };
+    let (store, own_store) = match opened {
+        Ok(stores) => stores,
         Err(error) => return vec![Finding::failed(LEASES, &error)],
     };
-    let name = format!("doctor-{:016x}", fastrand::u64(..));
-    let worker = LeaseName::new("worker", &name).expect("letters, digits and - make a name");
-    let session = Nonce::new(fastrand::u128(..));
+    let trial = Trial {
+        store: &*store,
+        own: &*own_store,
+        worker: LeaseName::new("worker", &name).expect("letters, digits and - make a name"),
+        session: Nonce::new(fastrand::u128(..)),
+        claim: Claim {
+            key: LeaseKey::new(&name, 0).expect("letters, digits and - make a name"),
+            nonce: Nonce::new(fastrand::u128(..)),
+        },
+    };
     let mut took = Vec::with_capacity(WRITES);
-    let tried = leases(&*store, &worker, session, &mut took).await;
-    // Where that fails, both run out by themselves.
-    let left = store.leave(&worker, session).await;
-    match tried.and_then(|finding| left.map(|_tenure| finding)) {
+    let tried = trial.run(&mut took).await;
+    // Where that fails, session and lease run out by themselves.
+    let left = trial.own.leave(&trial.worker, trial.session).await;
+    let group = Group::new(&name, 1).expect("letters, digits and - make a name");
+    let erased = erase_leases(url, &own, &[group]).await;
+    match tried.and_then(|finding| left.and(erased).map(|()| finding)) {
         Ok(finding) => vec![finding, latency::judged(&Measure::of_leases(), took, lease)],
         Err(error) => vec![Finding::failed(LEASES, &error)],
     }
 }
 
-async fn leases(
-    store: &dyn Leases,
-    worker: &LeaseName,
+struct Trial<'a> {
+    /// The cluster that is asked about, of which nothing is changed.
+    store: &'a dyn Leases,
+    /// The trial's own.
+    own: &'a dyn Leases,
+    worker: LeaseName,
     session: Nonce,
-    took: &mut Vec<Duration>,
-) -> Result<Finding, StoreError> {
-    let mut notices = store.notices().await?;
-    if let SessionStart::Taken(_) = store.open_session(worker, session, TTL).await? {
-        return Err(StoreError::unavailable("somebody else examines the store"));
-    }
-    // Whoever ranks workers passes it over.
-    let info = WorkerInfo {
-        healthy: false,
-        groups: Some(vec![GROUP.to_owned()]),
-        ..WorkerInfo::default()
-    };
-    let heartbeat = Heartbeat::new(session, info, TTL, TTL);
-    let mut beaten = store.beat(worker, &heartbeat).await?.tenure;
-    // Also a store that grants nothing yet takes these.
-    for _ in 0..WRITES {
-        let begun = Instant::now();
-        beaten = store.beat(worker, &heartbeat).await?.tenure;
-        took.push(begun.elapsed());
-    }
-    let (_members, _groups) = (store.members().await?, store.groups().await?);
-    let (_wishes, _moves) = (store.wishes().await?, store.moves().await?);
-    let claims = [Claim {
-        key: LeaseKey::new(GROUP, 0)?,
-        nonce: Nonce::new(fastrand::u128(..)),
-    }];
-    let acquired = store.acquire(worker, &claims, TTL).await?;
-    match acquired.first() {
-        Some(Acquired::Granted(_)) => {}
-        Some(Acquired::Quarantined) => {
-            let found = "the store is new, has restarted or lost its data: it grants no lease \
-                         before agents have waited for the longest one";
-            let advice = "start an agent: it waits for its lease and two heartbeats, and says so";
-            return Ok(Finding::note(LEASES, found, advice));
+    claim: Claim,
+}
+
+impl Trial<'_> {
+    async fn run(&self, took: &mut Vec<Duration>) -> Result<Finding, StoreError> {
+        let (store, worker) = (self.own, &self.worker);
+        let mut notices = store.notices().await?;
+        if let SessionStart::Taken(_) = store.open_session(worker, self.session, TTL).await? {
+            return Err(StoreError::unavailable("somebody else examines the store"));
         }
-        _ => {
+        let heartbeat = Heartbeat::new(self.session, WorkerInfo::default(), TTL, TTL);
+        let mut beaten = store.beat(worker, &heartbeat).await?.tenure;
+        for _ in 0..WRITES {
+            let begun = Instant::now();
+            beaten = store.beat(worker, &heartbeat).await?.tenure;
+            took.push(begun.elapsed());
+        }
+        let (_members, _groups) = (self.store.members().await?, self.store.groups().await?);
+        let (_wishes, _moves) = (self.store.wishes().await?, self.store.moves().await?);
+        let claims = std::slice::from_ref(&self.claim);
+        let acquired = store.acquire(worker, claims, TTL).await?;
+        let [Acquired::Granted(_)] = acquired[..] else {
             let words = "somebody else examines the store, or did so a moment ago";
             return Err(StoreError::unavailable(words));
+        };
+        let renewed = store.renew(worker, claims, TTL).await?;
+        let released = store.release(worker, claims).await?;
+        let is_kept = [beaten, renewed[0], released[0]] == [Tenure::Current; 3];
+        if !is_kept {
+            return Err(StoreError::unfit(
+                "a lease was over before it ran out: somebody deletes keys, or the server's clock steps",
+            ));
         }
+        if self.is_quarantined().await? {
+            let found = "the store is new, has restarted or lost its data: it grants no lease before \
+                         an agent has waited for the longest one";
+            let advice = "nothing to do: it ends when a running agent has waited for the longest \
+                          lease; if no agent runs, start one";
+            return Ok(Finding::note(LEASES, found, advice));
+        }
+        Ok(match timeout(TOLD_WITHIN, notices.next()).await {
+            Ok(_notice) => Finding::good(
+                LEASES,
+                "this client may take, renew and give back leases, beat, and hear of changes",
+            ),
+            Err(_elapsed) => Finding::note(
+                LEASES,
+                "they are taken and given back, but nothing was heard of it",
+                DELAYED,
+            ),
+        })
     }
-    let renewed = store.renew(worker, &claims, TTL).await?;
-    let released = store.release(worker, &claims).await?;
-    let is_kept = [beaten, renewed[0], released[0]] == [Tenure::Current; 3];
-    if !is_kept {
-        return Err(StoreError::unfit(
-            "a lease was over before it ran out: somebody deletes keys, or the server's clock steps",
-        ));
+
+    /// Whether members get no leases yet. A lease that is granted here is shorter
+    /// than any of theirs.
+    async fn is_quarantined(&self) -> Result<bool, StoreError> {
+        let claims = std::slice::from_ref(&self.claim);
+        let asked = self.store.acquire(&self.worker, claims, TTL_MIN).await?;
+        Ok(asked == [Acquired::Quarantined])
     }
-    Ok(match timeout(TOLD_WITHIN, notices.next()).await {
-        Ok(_notice) => Finding::good(
-            LEASES,
-            "this client may take, renew and give back leases, beat, and hear of changes",
-        ),
-        Err(_elapsed) => Finding::note(
-            LEASES,
-            "they are taken and given back, but nothing was heard of it",
-            DELAYED,
-        ),
-    })
 }

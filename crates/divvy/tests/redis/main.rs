@@ -6,6 +6,7 @@ mod bed;
 mod capacity;
 mod conformance;
 mod connecting;
+mod doctor;
 mod encryption;
 mod faults;
 mod fence;
