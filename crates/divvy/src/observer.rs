@@ -201,8 +201,9 @@ impl Observer {
 
 /// Somebody else wrote what operators wish: nothing of it is overwritten
 /// unread.
-fn unreadable(error: &divvy_core::Invalid, place: &str) -> StoreError {
+fn unreadable(place: &str) -> StoreError {
     StoreError::unfit(format_args!(
-        "what operators wish cannot be read: {error}; delete it, all wishes with it ({place})"
+        "what operators wish cannot be read: another program wrote {place}; delete it, and all \
+         wishes with it"
     ))
 }

@@ -41,7 +41,10 @@ pub(crate) fn run(args: &StatusArgs, out: &mut dyn Write) -> Result<(), Failure>
             true => observer.look().await,
             false => observer.look_long().await,
         };
-        let snapshot = looked.map_err(live::refused)?;
+        let mut snapshot = looked.map_err(live::refused)?;
+        if let Err(error) = observer.moves().await {
+            snapshot.problems.push(error.to_string());
+        }
         let absent = live::absence(&args.at, &snapshot).await;
         Ok((snapshot, absent))
     })?;
@@ -115,14 +118,10 @@ pub(super) fn headline(snapshot: &Snapshot, cluster: &str) -> String {
         line += &format!("\nassignment {version}, {}", lifecycle.replace('_', " "));
     }
     if snapshot.quarantine {
+        line += "\nthe store is new, has restarted or lost its data: nothing is granted until ";
         line += match snapshot.mode {
-            Mode::Leader => {
-                "\nthe store has forgotten something: nothing is granted until all have stopped"
-            }
-            Mode::Lease => {
-                "\nthe store is new, has restarted or lost its data: nothing is granted until \
-                 leases that it may have forgotten have expired (quarantine)"
-            }
+            Mode::Leader => "all have stopped and the longest lease has expired (quarantine)",
+            Mode::Lease => "leases that it may have forgotten have expired (quarantine)",
         };
     }
     line
@@ -254,7 +253,12 @@ fn write_foot(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
     for wish in wishes_of_absent(snapshot) {
         writeln!(out, "{}", crate::terminal::message(&wish))?;
     }
-    for problem in &snapshot.problems {
+    write_problems(&snapshot.problems, out)
+}
+
+/// A line for each thing that could not be read.
+pub(super) fn write_problems(problems: &[String], out: &mut dyn Write) -> io::Result<()> {
+    for problem in problems {
         writeln!(out, "problem: {}", crate::terminal::message(problem))?;
     }
     Ok(())

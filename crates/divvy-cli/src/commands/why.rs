@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::live;
 use crate::args::WhyArgs;
+use crate::commands::status::write_problems;
 use crate::commands::write_json;
 use crate::failure::Failure;
 use crate::table::{Align, Table, Tone};
@@ -30,13 +31,21 @@ struct Account {
     ranking: Vec<Considered>,
     /// Newest first.
     moves: Vec<MoveEntry>,
+    /// What could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<String>,
 }
 
 pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let account = live::block_on(async {
         let mut observer = live::open(&args.at).await?;
         let snapshot = observer.look().await.map_err(live::refused)?;
-        let moves = observer.moves().await.map_err(live::refused)?.into_iter();
+        let mut problems = snapshot.problems.clone();
+        let moves = observer.moves().await.unwrap_or_else(|error| {
+            problems.push(error.to_string());
+            Vec::new()
+        });
+        let moves = moves.into_iter();
         let moves = moves.filter(|entry| entry.partition == args.partition);
         let moves: Vec<MoveEntry> = moves.rev().collect();
         let partition = snapshot.partition(&args.partition).cloned();
@@ -62,12 +71,14 @@ pub(crate) fn run(args: &WhyArgs, out: &mut dyn Write) -> Result<(), Failure> {
             gives_up,
             ranking,
             moves,
+            problems,
         })
     })?;
     if args.json {
         return write_json(out, &account);
     }
-    write(&account, &Terminal::of_stdout(), out).map_err(Failure::output)
+    write(&account, &Terminal::of_stdout(), out).map_err(Failure::output)?;
+    write_problems(&account.problems, out).map_err(Failure::output)
 }
 
 /// A partition that is known from the log alone.

@@ -440,6 +440,22 @@ fn wishes_that_cannot_be_read_are_not_the_fault_of_who_asks() {
 }
 
 #[test]
+fn unreadable_log_of_moves_hides_nothing_else() {
+    on(&[Kind::LedByFile], async |mut fleet| {
+        fleet.started(&["one"]).await;
+        fleet.spoil("moves").await;
+        for (command, shown) in [
+            ("status", "partitions on 1 worker"),
+            ("why demo:1", "is with"),
+        ] {
+            let text = fleet.done(command);
+            assert!(text.contains(shown), "{text}");
+            assert!(text.contains("\nproblem: "), "{text}");
+        }
+    });
+}
+
+#[test]
 fn draining_the_only_agent_says_that_it_keeps_what_it_has() {
     on(
         &[Kind::LeasesInFile, Kind::LeasesInRedis],

@@ -7,6 +7,7 @@ use divvy_core::leader::{
     AssembleError, Committed, Holding, Keys, LeaderRecord, LeaderSettings, Life, Lifecycle,
     RootHead, WorkerRecord,
 };
+use divvy_core::lease::Misalignment;
 use divvy_core::store::{Expected, Outcome, Revision, StoreError};
 use divvy_core::{Control, Health, Moment, MoveEntry};
 
@@ -52,7 +53,7 @@ pub(super) async fn look(store: &dyn KeyValue) -> Result<Seen, StoreError> {
     let control = match control(store).await {
         Ok((control, _)) => control,
         Err(error) => {
-            problems.push(format!("what operators wish cannot be read: {error}"));
+            problems.push(error.to_string());
             Control::default()
         }
     };
@@ -205,6 +206,7 @@ fn partitions(committed: &Committed, control: &Control) -> Vec<PartitionStatus> 
             Holding::Held { session, token } => (owner(session), Some(token), false),
             Holding::Revoking { session, .. } => (owner(session), None, true),
         };
+        let is_quarantined = root.quarantine && owner.is_none();
         let name = partition.as_str().to_owned();
         PartitionStatus {
             owner,
@@ -214,7 +216,7 @@ fn partitions(committed: &Committed, control: &Control) -> Vec<PartitionStatus> 
             foreign: false,
             lease_left: None,
             desired: None,
-            misaligned: None,
+            misaligned: is_quarantined.then(|| Misalignment::Quarantine.as_str()),
             weight: load as f64,
             pinned: control.pinned.get(&name).cloned(),
             name,
@@ -236,7 +238,7 @@ pub(super) async fn control(
         return Ok((Control::default(), None));
     };
     let control = Control::decode(&entry.value)
-        .map_err(|error| super::unreadable(&error, "the key ctl of this cluster"))?;
+        .map_err(|_error| super::unreadable("the key ctl of this cluster"))?;
     Ok((control, Some(entry.revision)))
 }
 

@@ -37,6 +37,13 @@ async fn setting(store: &dyn Leases) -> Result<Setting, StoreError> {
     let keys = keys.collect();
     let cluster = LeaseName::new("cluster", store.cluster())?;
     let weight = WORKER_WEIGHT_DEFAULT;
+    let wishes = match decoded(wishes.as_deref(), store) {
+        Ok(_control) => wishes,
+        Err(error) => {
+            problems.push(error.to_string());
+            None
+        }
+    };
     let outlook = Outlook::new(&cluster, &members, wishes.as_deref(), weight, groups);
     problems.extend(outlook.problems().iter().cloned());
     Ok(Setting {
@@ -59,6 +66,15 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
     let mut holders = Vec::with_capacity(keys.len());
     for some in keys.chunks(HOLDERS_PER_CALL) {
         holders.extend(store.holders(some).await?);
+    }
+    for (key, holder) in keys.iter().zip(&mut holders) {
+        // A worker has a name. Nobody can take the lease, and nobody works on it.
+        if holder.as_ref().is_some_and(|it| it.worker.is_empty()) {
+            *holder = None;
+            problems.push(format!(
+                "key 'lease:{key}' does not hold a lease: another program wrote it; delete the key"
+            ));
+        }
     }
     let quarantine = members.iter().any(|member| said(member).quarantined);
     let held = keys.iter().zip(holders);
@@ -271,14 +287,17 @@ fn sort(entries: &mut [MoveEntry]) {
 
 pub(super) async fn control(store: &dyn Leases) -> Result<(Control, Option<String>), StoreError> {
     let text = store.wishes().await?;
-    let control = match &text {
-        None => Control::default(),
-        Some(text) => Control::decode(text.as_bytes()).map_err(|error| {
-            let key = format!("the key divvy:wishes:{} in Redis", store.cluster());
-            super::unreadable(&error, &key)
-        })?,
+    Ok((decoded(text.as_deref(), store)?, text))
+}
+
+fn decoded(wishes: Option<&str>, store: &dyn Leases) -> Result<Control, StoreError> {
+    let Some(text) = wishes else {
+        return Ok(Control::default());
     };
-    Ok((control, text))
+    Control::decode(text.as_bytes()).map_err(|_error| {
+        let key = format!("key 'divvy:wishes:{}' in Redis", store.cluster());
+        super::unreadable(&key)
+    })
 }
 
 /// What the wishes have become, unless somebody else was faster.

@@ -100,7 +100,8 @@ async fn find(url: &StoreUrl, settings: &StoreSettings) -> Result<Observer, Stor
             let records = records.map(|store| store.describe());
             let place = records.or_else(|_error| leases.map(|store| store.describe()))?;
             Err(StoreError::unfit(format_args!(
-                "there is no cluster '{cluster}' in {place}: no worker is or was there"
+                "there is no cluster '{cluster}' in {place}: no worker is there, and \
+                 if one was, the store has lost its data since"
             )))
         }
     }
@@ -114,6 +115,10 @@ async fn is_led(records: &dyn KeyValue) -> Result<bool, StoreError> {
 
 async fn is_leased(leases: &dyn Leases) -> Result<bool, StoreError> {
     let has_wishes = leases.wishes().await?.is_some();
-    let has_moves = !leases.moves().await?.is_empty();
+    let has_moves = match leases.moves().await {
+        // Somebody else has written over what a cluster had there.
+        Err(error) if error.kind() == StoreErrorKind::Unfit => true,
+        moves => !moves?.is_empty(),
+    };
     Ok(has_wishes || has_moves || !leases.members().await?.is_empty())
 }

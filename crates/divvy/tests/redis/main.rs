@@ -15,6 +15,7 @@ mod incarnation;
 mod layout;
 mod log;
 mod moves;
+mod observed;
 mod persistence;
 mod raw;
 mod scripts;
