@@ -42,7 +42,8 @@ pub(super) async fn absence(at: &ClusterArgs, seen: &Snapshot) -> Option<Failure
     }
     let (cluster, mode, store) = (&at.reach.cluster, seen.mode, &seen.store);
     let mut text = format!(
-        "there is no cluster '{cluster}' in {mode} mode in {store}: no worker is or was there"
+        "there is no cluster '{cluster}' in {mode} mode in {store}: no worker is there, and if \
+         one was, the store has lost its data since"
     );
     match found(at).await {
         // Its moves are remembered, or it is in both modes.
