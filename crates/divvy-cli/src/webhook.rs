@@ -11,6 +11,7 @@ mod target;
 pub(crate) use self::address::{has_secret, origin, typed};
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use divvy::Partition;
@@ -132,18 +133,22 @@ pub(crate) struct Hooked {
 
 impl Hooked {
     /// Has it started: within the deadline for that and while its lease lasts,
-    /// or it is not.
+    /// or it is not. A start that the service may have taken does not fail
+    /// before its stop is accepted: as long as this runs, the partition is
+    /// nobody else's, unless its lease expires.
     pub(crate) async fn start(&self) -> Result<(), HookError> {
-        let limit = self.webhook.deadlines.start;
         // The last third is for taking back what may have been accepted.
-        let until = Instant::now() + limit * 2 / 3;
+        let until = Instant::now() + self.webhook.deadlines.start * 2 / 3;
         match self.deliver("start", None, Some(until)).await {
             Ok(()) => Ok(()),
             Err(Unaccepted::Refused(why)) => Err(why.into()),
             Err(Unaccepted::Unknown(why)) => {
-                let until = Instant::now() + limit / 3;
-                let reason = Some("start_failed");
-                let _tried = self.deliver("stop", reason, Some(until)).await;
+                let partition = &self.partition;
+                say!(
+                    "the webhook for start of {partition}: {why}; the service may have taken it, \
+                     so it is sent stops until it accepts one"
+                );
+                self.stop(Some("start_failed")).await?;
                 Err(why.into())
             }
         }
@@ -218,9 +223,12 @@ impl Hooked {
         if !self.grant.is_current() {
             return Answered::Unheard(LEASE_ENDED.to_owned());
         }
-        let sent = self.grant.run(async |_token| self.send(body, until).await);
+        let is_written = AtomicBool::new(false);
+        let sent = self
+            .grant
+            .run(async |_token| self.send_noting(body, until, &is_written).await);
         let sent = sent.await;
-        sent.unwrap_or_else(|_over| Answered::Unclear(LEASE_ENDED.to_owned()))
+        sent.unwrap_or_else(|_over| unanswered(&is_written, LEASE_ENDED))
     }
 
     fn body(
@@ -248,11 +256,30 @@ impl Hooked {
     }
 
     async fn send(&self, body: String, until: Option<Instant>) -> Answered {
+        self.send_noting(body, until, &AtomicBool::new(false)).await
+    }
+
+    /// Sends it, and notes when the service may begin to hear it.
+    async fn send_noting(
+        &self,
+        body: String,
+        until: Option<Instant>,
+        is_written: &AtomicBool,
+    ) -> Answered {
         let limit = Instant::now() + REQUEST;
         let limit = until.map_or(limit, |until| until.min(limit));
         let signature = self.webhook.signer.sign(&body);
-        let sent = self.webhook.target.post(body, &signature);
+        let sent = self.webhook.target.post(body, &signature, is_written);
         let answered = timeout_at(limit, sent).await;
-        answered.unwrap_or_else(|_elapsed| Answered::Unclear("no answer in time".to_owned()))
+        answered.unwrap_or_else(|_elapsed| unanswered(is_written, "no answer in time"))
+    }
+}
+
+/// What became of a request that was not waited for any longer.
+fn unanswered(is_written: &AtomicBool, why: &str) -> Answered {
+    if is_written.load(Ordering::Relaxed) {
+        Answered::Unclear(why.to_owned())
+    } else {
+        Answered::Unheard(why.to_owned())
     }
 }

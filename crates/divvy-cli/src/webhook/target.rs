@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
@@ -87,23 +88,35 @@ impl Target {
         })
     }
 
-    /// Sends a body. Dropping the future ends the connection.
-    pub(super) async fn post(&self, body: String, signature: &str) -> Answered {
+    /// Sends a body. Dropping the future ends the connection; `is_written` says
+    /// then whether the service may have heard it.
+    pub(super) async fn post(
+        &self,
+        body: String,
+        signature: &str,
+        is_written: &AtomicBool,
+    ) -> Answered {
         let address = (self.host.as_str(), self.port);
         let stream = match TcpStream::connect(address).await {
             Ok(stream) => stream,
             Err(error) => return Answered::Unheard(plain(&error)),
         };
         match &self.tls {
-            None => self.post_over(stream, body, signature).await,
+            None => self.post_over(stream, body, signature, is_written).await,
             Some((connector, name)) => match connector.connect(name.clone(), stream).await {
-                Ok(stream) => self.post_over(stream, body, signature).await,
+                Ok(stream) => self.post_over(stream, body, signature, is_written).await,
                 Err(error) => Answered::Unheard(format!("TLS: {error}")),
             },
         }
     }
 
-    async fn post_over<S>(&self, stream: S, body: String, signature: &str) -> Answered
+    async fn post_over<S>(
+        &self,
+        stream: S,
+        body: String,
+        signature: &str,
+        is_written: &AtomicBool,
+    ) -> Answered
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -125,6 +138,7 @@ impl Target {
         }
         let request = request.body(Body::from(body));
         let request = request.expect("what it is made of was checked");
+        is_written.store(true, Ordering::Relaxed);
         let answer = sender.send_request(request);
         tokio::pin!(answer);
         let answer = tokio::select! {

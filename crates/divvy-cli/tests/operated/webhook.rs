@@ -1,6 +1,7 @@
 //! Webhooks: what is sent, and what becomes of the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -297,6 +298,90 @@ async fn a_stop_is_sent_until_it_is_accepted() {
     .await;
     service.answers("stop", Manner::Status(200, ""));
     assert!(member.ended().await.success(), "{}", member.told());
+}
+
+/// The highest attempt of a stop for each partition.
+fn stops_tried(service: &Service) -> BTreeMap<String, u64> {
+    let mut tried = BTreeMap::new();
+    for stop in service.heard("stop") {
+        let attempt = stop.body["attempt"].as_u64().unwrap();
+        let partition = stop.body["partition"].as_str().unwrap().to_owned();
+        let most = tried.entry(partition).or_insert(attempt);
+        *most = attempt.max(*most);
+    }
+    tried
+}
+
+/// Words of a member with this name that shares a store with others, and waits
+/// long before it leaves a partition to others or ends.
+fn patient(kind: &str, directory: &Path, name: &str, url: &str) -> String {
+    let config = directory.join("member.yaml");
+    std::fs::write(&config, "preset: fast\noverdue: report\n").unwrap();
+    let store = format!("file:{}/store.db", directory.display());
+    let patience = match kind {
+        "agent" => "--webhook-stop-timeout 10m",
+        _ => "",
+    };
+    let config = format!("--config {} {patience}", config.display());
+    words(kind, directory, url)
+        .replace("--store memory", &format!("--store {store}"))
+        .replace("--preset fast", &config)
+        .replace("--node a", &format!("--node {name}"))
+        .replace("--instance a", &format!("--instance {name}"))
+}
+
+#[tokio::test]
+async fn a_start_whose_answer_was_lost_is_nobody_elses_before_its_stop_is_accepted() {
+    for kind in ["agent", "worker"] {
+        let directory = TempDir::new().unwrap();
+        let (lossy, live) = (Service::start(None).await, Service::start(None).await);
+        lossy.answers("start", Manner::Close);
+        lossy.answers("stop", Manner::Close);
+        let url = |service: &Service| format!("http://{}/", service.address);
+        let start = |name: &str, service: &Service| {
+            Member::start(&patient(kind, directory.path(), name, &url(service)))
+        };
+        let _first = start("first", &lossy);
+        until(SOON, "all are to be started", async || {
+            let named: BTreeSet<String> = starts(&lossy).into_iter().map(|it| it.0).collect();
+            named.len() == 3
+        })
+        .await;
+        let second = start("second", &live);
+        second.ready().await;
+        // Longer than a third of the deadline for starts, which is 2 s.
+        until(SOON, "stops are sent on", async || {
+            assert_eq!(starts(&live), [], "{kind}");
+            let tried = stops_tried(&lossy);
+            tried.len() == 3 && tried.values().all(|attempts| *attempts >= 5)
+        })
+        .await;
+        lossy.answers("stop", Manner::Status(204, ""));
+        until(SOON, "the other gets them", async || {
+            starts(&live).len() == 3
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_start_that_reached_nobody_is_given_back_without_a_stop() {
+    for kind in ["agent", "worker"] {
+        let directory = TempDir::new().unwrap();
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        let live = Service::start(None).await;
+        let url = format!("http://{}/", closed.local_addr().unwrap());
+        drop(closed);
+        let first = Member::start(&patient(kind, directory.path(), "first", &url));
+        first.tells("the webhook for start").await;
+        let url = format!("http://{}/", live.address);
+        let _second = Member::start(&patient(kind, directory.path(), "second", &url));
+        until(SOON, "the other gets them", async || {
+            starts(&live).len() == 3
+        })
+        .await;
+        assert!(!first.told().contains("for stop"), "{}", first.told());
+    }
 }
 
 #[tokio::test]

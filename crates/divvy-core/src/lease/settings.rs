@@ -84,9 +84,10 @@ pub struct LeaseSettings {
     /// How long a stop hook may take before it is reported. May be longer than
     /// a lease: renewals go on meanwhile.
     pub stop_deadline: Duration,
-    /// How long a stop hook may run before its lease is no longer renewed. The
-    /// lease then expires by itself; it is never released before the hook has
-    /// returned. Only for hooks that ask another service to stop, which may be
+    /// How long a stop hook may run before its lease is no longer renewed, and
+    /// for how long a start hook may outlast `start_deadline`. The lease then
+    /// expires by itself; it is never released before the hook has returned.
+    /// Only for hooks that ask another service to stop, which may be
     /// gone: without a value, leases are renewed until their stop has returned.
     pub stop_confirm_timeout: Option<Duration>,
     /// What happens to a hook that does not end.

@@ -35,6 +35,9 @@ pub(crate) struct Place {
     pub(crate) reports: Vec<Report>,
     /// Start hooks of these fail.
     pub(crate) fails: BTreeSet<LeaseKey>,
+    /// Start hooks do not return.
+    pub(crate) holds_starts: bool,
+    pub(crate) starts_held: Vec<HookId>,
     /// Stop hooks do not return until they are let go.
     pub(crate) holds_stops: bool,
     pub(crate) stops_held: Vec<(HookId, LeaseKey)>,
@@ -127,6 +130,8 @@ impl Cluster {
             ended: None,
             reports: Vec::new(),
             fails: BTreeSet::new(),
+            holds_starts: false,
+            starts_held: Vec::new(),
             holds_stops: false,
             stops_held: Vec::new(),
             most: 0,
@@ -191,6 +196,10 @@ impl Cluster {
                 let runs = at.running.contains_key(&key);
                 assert!(!runs, "{key} runs at {other} and starts at {place}");
             }
+        }
+        if self.places[place].holds_starts {
+            self.places[place].starts_held.push(id);
+            return;
         }
         let fails = self.places[place].fails.contains(&key);
         let at = self.now + WAY;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divvy_core::leader::HookEnd;
 use divvy_core::lease::{Batches, Event, LeaseSettings, Misalignment, Report};
 use divvy_core::store::{LeaseName, LeaseTable, Nonce, Tenure, WorkerId, WorkerInfo};
 
@@ -249,6 +250,41 @@ fn lease_of_an_unconfirmed_stop_expires_by_itself_and_is_not_released() {
     cluster.hand(0, Event::DrainAsked(false));
     cluster.until(Duration::from_secs(240), |cluster| {
         cluster.is_settled() && cluster.shares()[0] == hung
+    });
+}
+
+#[test]
+fn lease_of_a_start_hook_that_never_ends_expires_like_that_of_an_unconfirmed_stop() {
+    let mut cluster = Cluster::new();
+    let settings = confirmed();
+    let deadline = settings.start_deadline;
+    cluster.start(Cluster::setup("a", &[("demo", 4)], settings.clone()));
+    cluster.places[0].holds_starts = true;
+    cluster.until(ms(6_000), |cluster| {
+        cluster.places[0].starts_held.len() == 4
+    });
+    let before = cluster.places[0].given_back_by;
+    cluster.start(Cluster::setup("b", &[("demo", 4)], settings));
+    // It may have to stop what it started: nobody else gets it meanwhile.
+    cluster.pass(deadline + ms(39_000));
+    assert_eq!(cluster.shares()[1], 0);
+    cluster.pass(ms(2_000));
+    let problems = cluster.problems(0);
+    let told = problems
+        .iter()
+        .filter(|it| it.contains("stop not confirmed"));
+    assert_eq!(told.count(), 1, "{problems:?}");
+    assert_eq!(cluster.shares()[1], 0);
+    let took = cluster.until(ms(12_000), |cluster| cluster.shares()[1] == 4);
+    assert!(took > ms(4_000), "before the leases had expired: {took:?}");
+    assert_eq!(cluster.places[0].given_back_by, before);
+    // Its service is back, and the worker takes part again.
+    cluster.places[0].holds_starts = false;
+    for id in std::mem::take(&mut cluster.places[0].starts_held) {
+        cluster.hand(0, Event::HookEnded(id, HookEnd::Failed));
+    }
+    cluster.until(Duration::from_secs(600), |cluster| {
+        cluster.is_settled() && cluster.shares()[0] > 0
     });
 }
 

@@ -80,6 +80,8 @@ impl Member {
                 }
                 _ => {
                     let (unit, has_to_stop) = (tenure.unit, tenure.stop.is_some());
+                    // It started after all: what it was waited for is known.
+                    tenure.is_unconfirmed = false;
                     let is_forgotten = tenure.is_lost && self.is_planted(Defect::StopNotCalled);
                     self.tenures.turn(id, Phase::Running);
                     let unit = self.units.get_mut(unit);
@@ -107,13 +109,18 @@ impl Member {
         Some((since + bound, since + bound * 2))
     }
 
-    /// When the lease of a stop hook that does not end is no longer renewed, if
-    /// that is so and has not happened yet.
+    /// When the lease of a hook that does not end is no longer renewed, if that
+    /// is so and has not happened yet. A start hook that is overdue tries to
+    /// have stopped what it may have started.
     fn unconfirmed_at(&self, tenure: &Tenure) -> Option<Moment> {
-        let timeout = self.setup.settings.stop_confirm_timeout?;
-        let is_stopping = matches!(tenure.phase(), Phase::Stopping(..));
-        let since = tenure.hook_since().filter(|_| is_stopping)?;
-        (!tenure.is_unconfirmed).then_some(since + timeout)
+        let settings = &self.setup.settings;
+        let timeout = settings.stop_confirm_timeout?;
+        let since = tenure.hook_since()?;
+        let stops_from = match tenure.phase() {
+            Phase::Starting(..) => since + settings.start_deadline,
+            _ => since,
+        };
+        (!tenure.is_unconfirmed).then_some(stops_from + timeout)
     }
 
     /// The hook of this tenure is looked at when it is overdue. Hooks that end
