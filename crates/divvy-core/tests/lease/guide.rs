@@ -28,6 +28,7 @@ fn the_guide_has_every_reason_of_a_misplaced_partition() {
         Misalignment::Quarantine,
         Misalignment::Cordoned,
         Misalignment::Off,
+        Misalignment::StopNotConfirmed,
     ];
     let mut told = documented("### Why a unit is not where it should be\n");
     let mut known: Vec<&str> = all.iter().map(Misalignment::as_str).collect();
