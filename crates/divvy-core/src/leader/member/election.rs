@@ -91,7 +91,8 @@ impl Member {
             self.election.behind = 0;
             return;
         }
-        self.election.behind += 1;
+        // While leading, nothing starts it again.
+        self.election.behind = self.election.behind.saturating_add(1);
         if self.election.behind >= BEHIND_MAX && self.leading.is_none() {
             self.election.record = None;
             self.election.behind = 0;
