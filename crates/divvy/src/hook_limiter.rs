@@ -11,6 +11,12 @@ use tokio::time::{Instant, sleep_until};
 use crate::manager::Grant;
 use crate::manager::settings::span::Span;
 
+/// Shortest time between two reports, whatever a hook's deadline is.
+const REPORT_INTERVAL_MIN: Duration = Duration::from_millis(100);
+
+/// Time between two messages that hooks were not called.
+const UNCALLED_INTERVAL: Duration = Duration::from_secs(30);
+
 /// The limit of start hooks, or of stop hooks.
 #[derive(Debug)]
 pub(crate) struct HookLimiter {
@@ -19,6 +25,8 @@ pub(crate) struct HookLimiter {
     permits: Arc<Semaphore>,
     /// When it was last reported that hooks wait too long.
     reported: Mutex<Option<Instant>>,
+    /// When it was last logged that hooks were not called.
+    uncalled: Mutex<Option<Instant>>,
 }
 
 /// A hook that waits for its turn.
@@ -47,6 +55,7 @@ impl HookLimiter {
             concurrency,
             permits: Arc::new(Semaphore::new(concurrency)),
             reported: Mutex::default(),
+            uncalled: Mutex::default(),
         })
     }
 
@@ -67,13 +76,14 @@ impl HookLimiter {
             }
         };
         tokio::pin!(ended);
+        let interval = waiting.patience.max(REPORT_INTERVAL_MIN);
         let mut report_at = waiting.since + waiting.patience;
         loop {
             if report_at <= Instant::now() {
-                if self.claim_report(waiting.patience) {
+                if claim(&self.reported, interval) {
                     report(self.message(&waiting));
                 }
-                report_at = Instant::now() + waiting.patience;
+                report_at = Instant::now() + interval;
             }
             tokio::select! {
                 biased;
@@ -86,15 +96,19 @@ impl HookLimiter {
         }
     }
 
-    /// Whether it is time for a report: thousands may wait, and one message is
-    /// enough for all of them.
-    fn claim_report(&self, interval: Duration) -> bool {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = reported.is_none_or(|last| last.elapsed() >= interval);
-        if is_due {
-            *reported = Some(Instant::now());
+    /// Whether a start may be called now that it is its turn. Otherwise its
+    /// grant ended while it waited, which is logged once for all that do so at
+    /// about the same time.
+    pub(crate) fn may_call(&self, grant: &Grant) -> bool {
+        let is_current = grant.is_current();
+        if !is_current && claim(&self.uncalled, UNCALLED_INTERVAL) {
+            let (hook, partition) = (self.hook, grant.partition());
+            tracing::info!(
+                "the {hook} hook of {partition} was not called, because its partition was asked \
+                 back or its lease ended before it was its turn; others may follow"
+            );
         }
-        is_due
+        is_current
     }
 
     fn message(&self, waiting: &Waiting<'_>) -> String {
@@ -108,6 +122,17 @@ impl HookLimiter {
              while as many {hook} hooks run as may at once (hook_concurrency: {limit})"
         )
     }
+}
+
+/// Whether it is time to say something again: thousands may wait, and one
+/// message is enough for all of them.
+fn claim(last: &Mutex<Option<Instant>>, interval: Duration) -> bool {
+    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_due = last.is_none_or(|last| last.elapsed() >= interval);
+    if is_due {
+        *last = Some(Instant::now());
+    }
+    is_due
 }
 
 #[cfg(test)]
@@ -152,6 +177,22 @@ mod tests {
         let expected = "the start hook of orders:1 is overdue: it has waited 31s for its turn, while \
                         as many start hooks run as may at once (hook_concurrency: 1)";
         assert_eq!(*reports.lock().unwrap(), [expected]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reports_have_a_pause_between_them_also_without_patience() {
+        let limiter = HookLimiter::new("start", 1);
+        let grant = grant();
+        let _held = limiter.turn(waiting(&grant), |_| {}).await;
+        let reports = Mutex::new(0);
+        let impatient = Waiting {
+            patience: Duration::ZERO,
+            ..waiting(&grant)
+        };
+        let turn = limiter.turn(impatient, |_| *reports.lock().unwrap() += 1);
+        let waited = tokio::time::timeout(Duration::from_millis(950), turn).await;
+        assert!(waited.is_err());
+        assert_eq!(*reports.lock().unwrap(), 10);
     }
 
     #[tokio::test]

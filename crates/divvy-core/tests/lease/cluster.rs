@@ -7,7 +7,7 @@ use std::time::Duration;
 use divvy_core::leader::{HookEnd, HookId};
 use divvy_core::lease::{
     Action, Batches, Ending, Event, Group, LeaseSettings, Member, MemberSetup, Operation, Reply,
-    Report, SelfDescription,
+    Report, SelfDescription, TenureId,
 };
 use divvy_core::store::{
     Beaten, Incarnation, LeaseKey, LeaseName, LeaseNotice, LeaseTable, QuarantineId,
@@ -35,9 +35,10 @@ pub(crate) struct Place {
     pub(crate) reports: Vec<Report>,
     /// Start hooks of these fail.
     pub(crate) fails: BTreeSet<LeaseKey>,
-    /// Start hooks do not return.
+    /// Start hooks do not return. Where hooks wait for their turn, they wait.
     pub(crate) holds_starts: bool,
-    pub(crate) starts_held: Vec<HookId>,
+    pub(crate) starts_held: Vec<(HookId, TenureId)>,
+    hooks_wait: bool,
     /// Stop hooks do not return until they are let go.
     pub(crate) holds_stops: bool,
     pub(crate) stops_held: Vec<(HookId, LeaseKey)>,
@@ -118,6 +119,7 @@ impl Cluster {
     /// Starts a worker; gives its number.
     pub(crate) fn start(&mut self, setup: MemberSetup) -> usize {
         setup.check().unwrap();
+        let hooks_wait = setup.hooks_wait;
         let member = Member::new(setup, self.now);
         self.places.push(Place {
             member,
@@ -132,6 +134,7 @@ impl Cluster {
             fails: BTreeSet::new(),
             holds_starts: false,
             starts_held: Vec::new(),
+            hooks_wait,
             holds_stops: false,
             stops_held: Vec::new(),
             most: 0,
@@ -173,7 +176,14 @@ impl Cluster {
                     };
                     self.due.push_back((at, Due::Reply(place, id, operation)));
                 }
+                Action::StartPartition { id, tenure, .. } if self.places[place].holds_starts => {
+                    self.places[place].starts_held.push((id, tenure));
+                }
                 Action::StartPartition { id, key, token, .. } => {
+                    if self.places[place].hooks_wait {
+                        let begun = Due::Event(place, Event::HookBegun(id));
+                        self.due.push_back((self.now, begun));
+                    }
                     self.started(place, id, key, token);
                 }
                 Action::StopPartition { id, key, .. } => self.stopped(place, id, key),
@@ -184,7 +194,11 @@ impl Cluster {
                     self.places[place].ended = Some(ending);
                     self.places[place].is_up = false;
                 }
-                Action::Deadline { .. } => {}
+                Action::Deadline { tenures, until } => {
+                    if until.is_none() && self.places[place].hooks_wait {
+                        self.end_waiting(place, &tenures);
+                    }
+                }
                 Action::Abort(why) => panic!("{why}"),
             }
         }
@@ -196,10 +210,6 @@ impl Cluster {
                 let runs = at.running.contains_key(&key);
                 assert!(!runs, "{key} runs at {other} and starts at {place}");
             }
-        }
-        if self.places[place].holds_starts {
-            self.places[place].starts_held.push(id);
-            return;
         }
         let fails = self.places[place].fails.contains(&key);
         let at = self.now + WAY;
@@ -217,6 +227,17 @@ impl Cluster {
         }
         let event = Event::HookEnded(id, end);
         self.due.push_back((at, Due::Event(place, event)));
+    }
+
+    /// Starts that wait for their turn and whose grants have ended are not
+    /// called.
+    fn end_waiting(&mut self, place: usize, tenures: &[TenureId]) {
+        let held = &mut self.places[place].starts_held;
+        for (id, _) in held.extract_if(.., |(_, tenure)| tenures.contains(tenure)) {
+            let event = Event::HookEnded(id, HookEnd::Failed);
+            self.due
+                .push_back((self.now + WAY, Due::Event(place, event)));
+        }
     }
 
     fn stopped(&mut self, place: usize, id: HookId, key: LeaseKey) {

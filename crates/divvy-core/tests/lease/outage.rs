@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divvy_core::leader::HookEnd;
-use divvy_core::lease::{Batches, Event, LeaseSettings, Misalignment, Report};
+use divvy_core::lease::{Batches, Event, LeaseSettings, MemberSetup, Misalignment, Report};
 use divvy_core::store::{LeaseName, LeaseTable, Nonce, Tenure, WorkerId, WorkerInfo};
 
 use crate::cluster::{CLUSTER, Cluster, key, ms, settings};
@@ -280,12 +280,35 @@ fn lease_of_a_start_hook_that_never_ends_expires_like_that_of_an_unconfirmed_sto
     assert_eq!(cluster.places[0].given_back_by, before);
     // Its service is back, and the worker takes part again.
     cluster.places[0].holds_starts = false;
-    for id in std::mem::take(&mut cluster.places[0].starts_held) {
+    for (id, _) in std::mem::take(&mut cluster.places[0].starts_held) {
         cluster.hand(0, Event::HookEnded(id, HookEnd::Failed));
     }
     cluster.until(Duration::from_secs(600), |cluster| {
         cluster.is_settled() && cluster.shares()[0] > 0
     });
+}
+
+#[test]
+fn start_that_waits_for_its_turn_is_cancelled_when_its_partition_has_to_stop() {
+    let mut cluster = Cluster::new();
+    let setup = |name| MemberSetup {
+        hooks_wait: true,
+        ..Cluster::setup(name, &[("demo", 4)], settings())
+    };
+    cluster.start(setup("a"));
+    cluster.places[0].holds_starts = true;
+    cluster.until(ms(6_000), |cluster| {
+        cluster.places[0].starts_held.len() == 4
+    });
+    cluster.start(setup("b"));
+    cluster.hand(0, Event::DrainAsked(true));
+    cluster.until(ms(12_000), |cluster| cluster.shares()[1] == 4);
+    // Nothing failed: the application was not asked.
+    let reports = &cluster.places[0].reports;
+    let failed = reports
+        .iter()
+        .any(|report| matches!(report, Report::StartFailed(_)));
+    assert!(!failed, "{reports:?}");
 }
 
 #[test]

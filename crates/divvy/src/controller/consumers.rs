@@ -35,7 +35,7 @@ struct Tenure {
 /// A call of a hook.
 struct Hook {
     id: HookId,
-    name: &'static str,
+    is_start: bool,
     limiter: Arc<HookLimiter>,
     grant: Grant,
     /// After this it is overdue.
@@ -114,7 +114,7 @@ impl Consumers {
         };
         let hook = Hook {
             id,
-            name: "start",
+            is_start: true,
             limiter: Arc::clone(&self.starts),
             grant: grant.clone(),
             limit: self.start_limit,
@@ -160,7 +160,7 @@ impl Consumers {
         };
         let hook = Hook {
             id,
-            name: "stop",
+            is_start: false,
             limiter: Arc::clone(&self.stops),
             grant: grant.clone(),
             limit: within,
@@ -226,6 +226,12 @@ impl Consumers {
                 let _full = driver.try_send(Input::HookWaits(text.into()));
             };
             let turn = hook.limiter.turn(waiting, report).await;
+            if hook.is_start && !hook.limiter.may_call(&hook.grant) {
+                // Without having begun: the application has not failed.
+                let ended = Event::HookEnded(id, HookEnd::Failed);
+                let _gone = driver.send(Input::Event(ended)).await;
+                return;
+            }
             let _gone = driver.send(Input::Event(Event::HookBegun(id))).await;
             let mut called = Aborting(runtime.spawn(call));
             let ended = match timeout(limit, &mut called).await {
@@ -248,7 +254,8 @@ impl Consumers {
             let end = match message {
                 None => HookEnd::Done,
                 Some(message) => {
-                    let _gone = driver.send(Input::HookFailed(hook.name, id, message)).await;
+                    let name = if hook.is_start { "start" } else { "stop" };
+                    let _gone = driver.send(Input::HookFailed(name, id, message)).await;
                     HookEnd::Failed
                 }
             };

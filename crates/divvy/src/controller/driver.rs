@@ -81,6 +81,13 @@ pub(super) struct Parts {
     pub(super) events: Events,
 }
 
+struct Hook {
+    key: LeaseKey,
+    tenure: TenureId,
+    is_start: bool,
+    has_begun: bool,
+}
+
 pub(super) struct Driver {
     parts: Parts,
     alarm: Alarm,
@@ -91,8 +98,8 @@ pub(super) struct Driver {
     /// Releases and the leave: each ends within its own timeout, and is waited
     /// for when the member ends.
     releases: JoinSet<()>,
-    /// Hooks that run: of which partition and tenure, and whether they start.
-    hooks: HashMap<HookId, (LeaseKey, TenureId, bool)>,
+    /// Hooks that run, or wait for their turn.
+    hooks: HashMap<HookId, Hook>,
     renewals: Vec<OperationId>,
     life_asked: Option<AbortHandle>,
     life_due: Moment,
@@ -234,8 +241,14 @@ impl Driver {
     fn take(&mut self, input: Input) {
         match input {
             Input::Event(event) => {
-                if let Event::HookEnded(id, end) = &event {
-                    self.hook_ended(*id, *end);
+                match &event {
+                    Event::HookBegun(id) => {
+                        if let Some(hook) = self.hooks.get_mut(id) {
+                            hook.has_begun = true;
+                        }
+                    }
+                    Event::HookEnded(id, end) => self.hook_ended(*id, *end),
+                    _ => {}
                 }
                 self.tell(event);
             }
@@ -246,7 +259,7 @@ impl Driver {
                 self.tell(Event::Connected(incarnation));
             }
             Input::HookFailed(hook, id, message) => {
-                let partition = self.hooks.get(&id).map(|(key, ..)| key.to_string());
+                let partition = self.hooks.get(&id).map(|hook| hook.key.to_string());
                 let partition = partition.unwrap_or_default();
                 self.problem(format!("{hook} of {partition}: {message}").into());
             }
@@ -261,14 +274,16 @@ impl Driver {
     }
 
     fn hook_ended(&mut self, id: HookId, end: HookEnd) {
-        let Some((key, tenure, is_start)) = self.hooks.remove(&id) else {
+        let Some(hook) = self.hooks.remove(&id) else {
             return;
         };
-        let failed = end == HookEnd::Failed;
-        if !is_start || failed {
-            self.parts.consumers.forget(tenure);
+        let (key, failed) = (hook.key, end == HookEnd::Failed);
+        if !hook.is_start || failed {
+            self.parts.consumers.forget(hook.tenure);
         }
-        self.parts.events.tell(|| match is_start {
+        // A start that was not called has not failed.
+        let is_told_started = hook.is_start && (hook.has_begun || !failed);
+        self.parts.events.tell(|| match is_told_started {
             true => Told::Started { key, failed },
             false => Told::Stopped { key },
         });
@@ -365,7 +380,13 @@ impl Driver {
                 token,
                 until,
             } => {
-                self.hooks.insert(id, (key.clone(), tenure, true));
+                let hook = Hook {
+                    key: key.clone(),
+                    tenure,
+                    is_start: true,
+                    has_begun: false,
+                };
+                self.hooks.insert(id, hook);
                 let metrics = &self.parts.status.metrics;
                 metrics.started(key.group.as_str(), boottime());
                 self.parts.events.tell(|| Told::Starting {
@@ -383,7 +404,13 @@ impl Driver {
                 reason,
                 deadline,
             } => {
-                self.hooks.insert(id, (key.clone(), tenure, false));
+                let hook = Hook {
+                    key: key.clone(),
+                    tenure,
+                    is_start: false,
+                    has_begun: false,
+                };
+                self.hooks.insert(id, hook);
                 let now = boottime();
                 self.parts.status.metrics.stopped(reason, now);
                 self.parts.events.tell(|| Told::Stopping { key, reason });

@@ -141,16 +141,30 @@ impl Caller {
                 break;
             };
             while running.try_join_next().is_some() {}
-            let made = Arc::clone(&self).make(turn, permit);
+            let made = Arc::clone(&self).make(turn, permit, Arc::clone(&limiter));
             running.spawn(made.in_current_span());
         }
         running.shutdown().await;
     }
 
-    async fn make(self: Arc<Self>, turn: Turn, permit: hook_limiter::Turn) {
+    async fn make(
+        self: Arc<Self>,
+        turn: Turn,
+        permit: hook_limiter::Turn,
+        limiter: Arc<HookLimiter>,
+    ) {
         let (id, asked, grant) = (turn.id, turn.asked, turn.grant().cloned());
         let is_start = matches!(turn.hook, Hook::Assigned { .. });
-        let end = self.supervised(turn, permit).await;
+        let may_call = match &turn.hook {
+            Hook::Assigned { grant, .. } => limiter.may_call(grant),
+            Hook::Revoked { .. } => true,
+        };
+        let end = if may_call {
+            self.supervised(turn, permit).await
+        } else {
+            // Without having begun: the application has not failed.
+            HookEnd::Failed
+        };
         if let Some(grant) = grant.filter(|_| !is_start || end == HookEnd::Failed) {
             grant.end();
         }

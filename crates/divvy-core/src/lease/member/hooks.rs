@@ -20,9 +20,13 @@ impl Member {
             return;
         };
         tenure.stop.get_or_insert(reason);
-        if tenure.phase() != Phase::Running {
+        match tenure.phase() {
+            Phase::Running => {}
+            // It waits for its turn, maybe behind starts that hang: without a
+            // grant it is not called, and ends at once.
+            Phase::Starting(_, None) => return self.void(vec![id]),
             // Hooks of a partition never overlap: the start has to end first.
-            return;
+            _ => return,
         }
         if reason == StopReason::Lost && self.is_planted(Defect::StopNotCalled) {
             return;
@@ -73,9 +77,10 @@ impl Member {
             return;
         };
         match tenure.phase() {
-            Phase::Starting(known, _) if known == hook => match end {
+            Phase::Starting(known, since) if known == hook => match end {
                 HookEnd::Failed if !keeps_failed => {
-                    tenure.has_failed = true;
+                    // One that was not called says nothing of the application.
+                    tenure.has_failed = since.is_some();
                     self.tenures.turn(id, Phase::Stopped);
                 }
                 _ => {

@@ -117,7 +117,7 @@ impl Member {
     }
 
     /// Ends grants, for good.
-    fn void(&mut self, ids: Vec<TenureId>) {
+    pub(super) fn void(&mut self, ids: Vec<TenureId>) {
         let mut voided = Vec::new();
         for id in ids {
             if let Some(tenure) = self.tenures.get_mut(id).filter(|tenure| !tenure.is_void) {

@@ -26,7 +26,7 @@ impl Member {
         let candidates: Vec<TenureId> = self
             .tenures
             .iter()
-            .filter(|tenure| tenure.phase() == Phase::Running && tenure.stop.is_none())
+            .filter(|tenure| tenure.can_stop())
             .filter(|tenure| self.is_anothers(tenure) || surplus.contains(&tenure.id))
             .map(|tenure| tenure.id)
             .collect();
@@ -151,8 +151,7 @@ impl Member {
             // The answer took its time: it may be this worker's by now.
             let tenure = self.tenures.get(id);
             if tenure.is_some_and(|tenure| {
-                tenure.phase() == Phase::Running
-                    && tenure.stop.is_none()
+                tenure.can_stop()
                     && (self.is_anothers(tenure)
                         || surplus.contains(&id)
                         || self.is_planted(Defect::ShedOwn))

@@ -97,6 +97,12 @@ impl Tenure {
         !matches!(self.phase, Phase::Stopped | Phase::Releasing)
     }
 
+    /// Whether it can be asked to stop: it runs, or its start hook waits for its
+    /// turn, and it does not stop already.
+    pub(super) const fn can_stop(&self) -> bool {
+        self.stop.is_none() && matches!(self.phase, Phase::Running | Phase::Starting(_, None))
+    }
+
     /// Since when its hook runs, if it does.
     pub(super) const fn hook_since(&self) -> Option<Moment> {
         match self.phase {
