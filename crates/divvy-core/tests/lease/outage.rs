@@ -383,6 +383,15 @@ fn recovery_is_reported_when_refused_acquires_are_granted_and_pauses_grow_until_
     // Pauses of up to 1, 2, 4, … 30 s, 15 on average from then on.
     let count = told(&cluster, pauses);
     assert!((3..=40).contains(&count), "{count} pauses in 240 s");
+    // Why is reported once, and again only after the store worked.
+    let refusals = |cluster: &Cluster| {
+        let problems = cluster.problems(1);
+        let refusals = problems
+            .iter()
+            .filter(|it| it.contains("the store refuses"));
+        refusals.count()
+    };
+    assert_eq!(refusals(&cluster), 1);
     cluster.places[1].refuses_acquires = false;
     cluster.until(ms(40_000), |cluster| cluster.shares()[1] == 24);
     cluster.until(ms(1_000), |cluster| told(cluster, recovered) == 1);

@@ -1,5 +1,6 @@
 //! Pausing when the store fails: what need not be done now waits.
 
+use std::collections::BTreeSet;
 use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use crate::random::Random;
 
 /// Shortest pause: full jitter may draw next to nothing.
 const PAUSE_MIN: Duration = Duration::from_millis(20);
+
+/// Most refusals that are reported before the store works again.
+const REPORTED_MAX: usize = 100;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Backoff {
@@ -21,9 +25,16 @@ pub(super) struct Backoff {
     is_refused: bool,
     /// Since when nothing has failed.
     calm_since: Option<Moment>,
+    /// Refusals that were reported since the store last worked.
+    reported: BTreeSet<Box<str>>,
 }
 
 impl Backoff {
+    /// Whether a refusal has to be reported: once, until the store works again.
+    pub(super) fn report(&mut self, refusal: &str) -> bool {
+        self.reported.len() < REPORTED_MAX && self.reported.insert(refusal.into())
+    }
+
     /// An operation failed, or was refused. Gives how long the pause is, if one
     /// begins.
     pub(super) fn fail(

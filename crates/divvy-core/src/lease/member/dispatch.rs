@@ -210,7 +210,7 @@ impl Member {
         let failed = (&purpose, is_refused);
         if let Some(pause) = self.backoff.fail(self.now, failed, span, &mut self.random) {
             self.report(Report::Backoff(pause));
-            if is_refused {
+            if is_refused && self.backoff.report(why) {
                 self.problem(format!("the store refuses: {why}"));
             }
         }
