@@ -253,12 +253,24 @@ pub enum LeaseNotice {
 pub struct Holder {
     /// The holder's id, `cluster:name`, as it was written.
     pub worker: String,
-    /// How long the lease still runs.
+    /// How long the lease still runs; [`Self::ENDLESS`] if it never expires.
     pub left: Duration,
     /// Token and nonce of the last tenure that was granted with one. A holder
     /// that follows only the shared layout mints none, so they may be those of
     /// an earlier tenure.
     pub fence: Option<(Token, Nonce)>,
+}
+
+impl Holder {
+    /// What is left of a lease that never expires: no worker takes one for
+    /// longer.
+    pub const ENDLESS: Duration = Duration::from_hours(24);
+
+    /// Whether the lease never expires: another program wrote it, or took its
+    /// time to live away.
+    pub fn is_endless(&self) -> bool {
+        self.left >= Self::ENDLESS
+    }
 }
 
 /// Whether a worker's name was free.

@@ -13,6 +13,8 @@ use crate::store::Leases;
 
 /// Leases of one question.
 const HOLDERS_PER_CALL: usize = 5_000;
+/// Of many leases that never expire, so many are named.
+const ENDLESS_NAMED_MAX: usize = 8;
 
 /// What is in the store beside leases.
 struct Setting {
@@ -67,6 +69,7 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
     for some in keys.chunks(HOLDERS_PER_CALL) {
         holders.extend(store.holders(some).await?);
     }
+    problems.extend(endless(&keys, &holders));
     for (key, holder) in keys.iter().zip(&mut holders) {
         // A worker has a name. Nobody can take the lease, and nobody works on it.
         if holder.as_ref().is_some_and(|it| it.worker.is_empty()) {
@@ -104,6 +107,29 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
         took: std::time::Duration::ZERO,
     };
     Ok(snapshot.counted())
+}
+
+/// Leases that never expire, so that nobody can take them.
+fn endless(keys: &[LeaseKey], holders: &[Option<Holder>]) -> Option<String> {
+    let is_endless = |holder: &Option<Holder>| holder.as_ref().is_some_and(Holder::is_endless);
+    let found = keys.iter().zip(holders);
+    let found: Vec<String> = found
+        .filter(|(_, holder)| is_endless(holder))
+        .map(|(key, _)| key.to_string())
+        .collect();
+    let (named, rest) = found.split_at(found.len().min(ENDLESS_NAMED_MAX));
+    let more = match rest.len() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    (!found.is_empty()).then(|| {
+        format!(
+            "leases that never expire: {}{more}; another program wrote them, so delete their keys \
+             (in Redis: DEL lease:{})",
+            named.join(", "),
+            found[0]
+        )
+    })
 }
 
 pub(super) async fn ranking(store: &dyn Leases, name: &str) -> Result<Vec<Considered>, StoreError> {
@@ -314,7 +340,32 @@ pub(super) async fn change(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn leases_that_never_expire_are_named_and_others_are_not() {
+        let keys: Vec<LeaseKey> = (0..12)
+            .map(|number| LeaseKey::new("orders", number).unwrap())
+            .collect();
+        let held = |left| {
+            Some(Holder {
+                worker: "default:a".to_owned(),
+                left,
+                fence: None,
+            })
+        };
+        let lasting = vec![held(Duration::from_secs(9)); 12];
+        assert_eq!(endless(&keys, &lasting), None);
+        let mut holders = vec![held(Holder::ENDLESS); 12];
+        holders[0] = None;
+        let told = endless(&keys, &holders).unwrap();
+        let named =
+            "orders:1, orders:2, orders:3, orders:4, orders:5, orders:6, orders:7, orders:8";
+        assert!(told.contains(&format!("{named} and 3 more")), "{told}");
+        assert!(told.contains("DEL lease:orders:1"), "{told}");
+    }
 
     fn entry(to: Option<&str>, token: &str, unix_ms: u64) -> MoveEntry {
         let to = to.map_or(String::new(), |to| format!(r#""to":"{to}","#));

@@ -2,7 +2,7 @@
 
 use divvy::lease::{GROUP_BYTES_MAX, Group};
 use divvy::store::{
-    Acquired, Claim, Expected, Heartbeat, KeyValue, Leases, Outcome, Prefix, SessionStart,
+    Acquired, Claim, Expected, Heartbeat, Holder, KeyValue, Leases, Outcome, Prefix, SessionStart,
     StoreErrorKind, Tenure,
 };
 
@@ -40,6 +40,9 @@ async fn spoilt_lease_is_held_by_nobody_known_and_the_others_go_on() {
     assert_eq!(workers[..2], ["", "\u{fffd}\0\u{fffd}"]);
     assert_eq!(workers[2].len(), 1024);
     assert_eq!(workers[3..], ["", "tests:a", "tests:a"]);
+    // What another client wrote without a time to live never expires.
+    let endless: Vec<_> = holders.iter().flatten().map(Holder::is_endless).collect();
+    assert_eq!(endless, [true, true, true, true, false, false]);
     assert_eq!(store.release(&worker, &claims).await.unwrap(), expected);
     assert_eq!(raw.get("lease:orders:3").unwrap(), "");
 }

@@ -357,7 +357,7 @@ impl Member {
                 continue;
             }
             let worker = &self.setup.worker;
-            problems.extend(self.strangers.meet(worker, &unit.key, &holder.worker));
+            problems.extend(self.strangers.meet(worker, &unit.key, &holder));
             let desired = unit.place.desired;
             let desired = desired.map(|peer| &*self.roster.peers()[peer as usize].id);
             unit.is_given_up &= desired != Some(holder.worker.as_str());

@@ -1,7 +1,8 @@
 //! Leases in a Redis server.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ::redis::Value;
@@ -22,9 +23,7 @@ use super::notes::Notes;
 use super::script::{self, Inputs, Script};
 use super::subscription::{Heard, Subscription};
 use super::{groups, incarnation, layout, reply};
-use crate::store::bounds::{
-    TTL_MAX, check_batch, check_group, check_ttl, check_wishes, checked_beat,
-};
+use crate::store::bounds::{check_batch, check_group, check_ttl, check_wishes, checked_beat};
 use crate::store::connection::Connection;
 use crate::store::notices::{LeaseNotices, NoticeBoard};
 use crate::store::settings::StoreSettings;
@@ -71,6 +70,8 @@ struct Shared {
     cluster: LeaseName,
     restart_quarantine: bool,
     is_set_spoilt: AtomicBool,
+    /// Fences that could not be read when their leases were last asked for.
+    unreadable: Unreadable,
     notices: NoticeBoard,
     subscription: OnceLock<Subscription>,
 }
@@ -99,6 +100,7 @@ impl RedisLeases {
             cluster,
             restart_quarantine: settings.restart_quarantine,
             is_set_spoilt: AtomicBool::new(false),
+            unreadable: Unreadable::default(),
             notices: NoticeBoard::default(),
             subscription: OnceLock::new(),
         };
@@ -250,7 +252,7 @@ impl Leases for RedisLeases {
         let replies = script::ACQUIRE.run_all(&call, &inputs).await?;
         let mut acquired = Vec::with_capacity(claims.len());
         for (reply, some) in replies.into_iter().zip(chunks) {
-            let results = acquired_of(reply, some);
+            let results = acquired_of(reply, some, &self.shared.unreadable);
             acquired.extend(results.ok_or_else(|| reply::unexpected("a script"))?);
         }
         Ok(acquired)
@@ -411,23 +413,39 @@ fn marks(keys: &[LeaseKey], arguments: impl Fn() -> Inputs) -> Vec<Inputs> {
         .collect()
 }
 
+/// Leases whose fences cannot be read, each reported once until that changes.
+#[derive(Debug, Default)]
+struct Unreadable(Mutex<BTreeSet<LeaseKey>>);
+
+impl Unreadable {
+    /// Whether it was reported now.
+    fn note(&self, key: &LeaseKey, is_unreadable: bool) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_unreadable {
+            known.remove(key);
+            return false;
+        }
+        let is_new = known.insert(key.clone());
+        if is_new {
+            tracing::warn!(
+                key = layout::fence(key),
+                "this lease's last token cannot be read, so nobody gets it: delete the key"
+            );
+        }
+        is_new
+    }
+}
+
 /// What the acquire script returned for these claims.
-fn acquired_of(reply: Value, claims: &[Claim]) -> Option<Vec<Acquired>> {
+fn acquired_of(reply: Value, claims: &[Claim], unreadable: &Unreadable) -> Option<Vec<Acquired>> {
     let results = reply::array(reply)?;
     let mut acquired = Vec::with_capacity(claims.len());
     for (result, claim) in results.into_iter().zip(claims) {
-        acquired.push(match reply::bytes(&result)? {
-            b"held" => Acquired::Held,
+        let result = reply::bytes(&result)?;
+        unreadable.note(&claim.key, result == b"unreadable");
+        acquired.push(match result {
+            b"held" | b"unreadable" => Acquired::Held,
             b"quarantined" => Acquired::Quarantined,
-            b"unreadable" => {
-                let key = layout::fence(&claim.key);
-                tracing::warn!(
-                    key,
-                    "this lease's last token cannot be read, so nobody gets it: repair or delete \
-                     the key"
-                );
-                Acquired::Held
-            }
             token => Acquired::Granted(std::str::from_utf8(token).ok()?.parse().ok()?),
         });
     }
@@ -452,9 +470,9 @@ fn fence_of(record: &str) -> Option<(Token, Nonce)> {
     Some((token.parse().ok()?, nonce.parse().ok()?))
 }
 
-/// What is left of a key's time; one that never ends counts as the longest.
+/// What is left of a key's time, which may never end.
 pub(super) fn time_left(milliseconds: i64) -> Duration {
-    u64::try_from(milliseconds).map_or(TTL_MAX, Duration::from_millis)
+    u64::try_from(milliseconds).map_or(Holder::ENDLESS, Duration::from_millis)
 }
 
 fn post_group(board: &NoticeBoard, name: &str) {
@@ -468,4 +486,21 @@ fn released(line: &str) -> Option<LeaseNotice> {
     let (group, number) = line.rsplit_once(':')?;
     let key = LeaseKey::new(group, number.parse().ok()?).ok()?;
     Some(LeaseNotice::Released(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fence_that_cannot_be_read_is_reported_once_until_it_can_be() {
+        let unreadable = Unreadable::default();
+        let (one, two) = (
+            LeaseKey::new("a", 1).unwrap(),
+            LeaseKey::new("a", 2).unwrap(),
+        );
+        assert!(unreadable.note(&one, true) && !unreadable.note(&one, true));
+        assert!(unreadable.note(&two, true) && !unreadable.note(&one, false));
+        assert!(unreadable.note(&one, true) && !unreadable.note(&two, true));
+    }
 }
