@@ -66,7 +66,7 @@ proptest! {
         max_partitions: Option<u32>,
         max_per_group: Option<u32>,
         gives_up: Option<(bool, u64, u64, u32, u64)>,
-        unconfirmed in vec("[a-zé\\\\\"*]{1,10}:[0-9]", 0..5),
+        unconfirmed in vec("[a-zé\\\\\"*]{1,10}:[0-9]{1,3}", 0..5),
     ) {
         let info = WorkerInfo {
             weight,
