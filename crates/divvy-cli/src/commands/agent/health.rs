@@ -1,11 +1,13 @@
 //! Whether this worker is fit to have partitions: what a command says of it,
 //! and what people say.
 
-use std::process::{Command, Stdio};
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use divvy::controller::ControllerView;
+use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::exec::{CommandLine, Leader, Sweeper};
@@ -76,11 +78,17 @@ pub(super) async fn watch(command: CommandLine, every: Duration, fitness: Arc<Fi
     let mut before = true;
     let mut unrun = Unrun::default();
     let sweeper = Sweeper::new();
+    // The command of an earlier check that was killed, and has not ended.
+    let mut ending: Ending = None;
     loop {
         pace.tick().await;
+        if ending.as_ref().is_some_and(|ending| !ending.is_finished()) {
+            // There is no answer, as before; another command would be one too many.
+            continue;
+        }
         // Without it the command is asked all the same, and ended by hand.
         let _begun = sweeper.begin().await;
-        let asked = asked(&command, every, &sweeper).await;
+        let asked = asked(&command, every, &sweeper, &mut ending).await;
         let healthy = matches!(asked, Ok(None));
         let sick = asked.as_ref().ok().cloned().flatten();
         let sick = sick.map_or_else(String::new, |why| format!(" ({why})"));
@@ -113,12 +121,16 @@ impl Unrun {
     }
 }
 
+/// A command that was killed, and is waited for.
+type Ending = Option<JoinHandle<io::Result<ExitStatus>>>;
+
 /// Runs the command once, and says what is wrong, if anything is; otherwise
 /// why it cannot be run. Nothing that it starts outlasts its time.
 async fn asked(
     command: &CommandLine,
     limit: Duration,
     sweeper: &Arc<Sweeper>,
+    ending: &mut Ending,
 ) -> Result<Option<String>, String> {
     let [program, arguments @ ..] = command.words() else {
         return Err("it is empty".to_owned());
@@ -131,14 +143,19 @@ async fn asked(
     let leader = Leader::spawn(asking).map_err(|error| format!("{program}: {}", plain(&error)))?;
     let _unknown = sweeper.watch(&leader).await;
     let is_late = timeout(limit, leader.exited()).await.is_err();
-    let report = |words: &str| say!("--health-cmd: {words}");
-    // What does not end is asked about no longer than this; it is killed by then.
-    let ended = timeout(limit, leader.end(sweeper, report)).await;
-    Ok(match ended {
-        Ok(Ok(status)) if status.success() && !is_late => None,
-        Ok(Ok(status)) if !is_late => Some(status.to_string()),
-        Ok(Err(error)) => Some(plain(&error)),
-        Ok(_) | Err(_) => Some(format!("no answer within {limit:?}")),
+    let report = |words: &str| say!("warning: --health-cmd: {words}");
+    let sweeper = Arc::clone(sweeper);
+    let mut ended = tokio::spawn(async move { leader.end(&sweeper, report).await });
+    Ok(match timeout(limit, &mut ended).await {
+        Ok(Ok(Ok(status))) if status.success() && !is_late => None,
+        Ok(Ok(Ok(status))) if !is_late => Some(status.to_string()),
+        Ok(Ok(Err(error))) => Some(plain(&error)),
+        late => {
+            // It is killed, but may take long to end: it is waited for, so that
+            // neither it nor the sweeper's record of it stays.
+            *ending = late.is_err().then_some(ended);
+            Some(format!("no answer within {limit:?}"))
+        }
     })
 }
 
@@ -151,7 +168,7 @@ mod tests {
         let (second, sweeper) = (Duration::from_secs(5), Sweeper::new());
         for (line, expected) in [("true", None), ("sh -c 'exit 3'", Some("exit status: 3"))] {
             let command = CommandLine::parse("health-cmd", line).unwrap();
-            let found = asked(&command, second, &sweeper).await.unwrap();
+            let found = asked(&command, second, &sweeper, &mut None).await.unwrap();
             assert_eq!(found.as_deref(), expected, "{line}");
         }
     }
@@ -162,10 +179,10 @@ mod tests {
         let missing = CommandLine::parse("health-cmd", "/nowhere/at-all -x").unwrap();
         let mut unrun = Unrun::default();
         let expected = "/nowhere/at-all: No such file or directory";
-        let why = asked(&missing, second, &sweeper).await.err();
+        let why = asked(&missing, second, &sweeper, &mut None).await.err();
         assert_eq!(unrun.news(why), Some(expected));
         for _ in 0..3 {
-            let why = asked(&missing, second, &sweeper).await.err();
+            let why = asked(&missing, second, &sweeper, &mut None).await.err();
             assert_eq!(unrun.news(why), None);
         }
         assert_eq!(unrun.news(Some("other".to_owned())), Some("other"));
