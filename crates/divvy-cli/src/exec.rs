@@ -64,7 +64,7 @@ impl Children {
     /// Begins to start the command of a partition, which `worker` has. What
     /// cannot be run is no owner's.
     pub(crate) fn begin(&self, worker: &str, partition: &Partition, grant: Grant) -> Running {
-        Running::begin(child::Order {
+        Running::begin(child::RunConfig {
             worker: worker.into(),
             command: Arc::clone(&self.command),
             grace: self.grace,

@@ -293,11 +293,14 @@ of other clusters: --cluster says who is ranked with whom and whom operators ste
 everybody's, so clusters of one store need workloads of different names. The command \
 is started again when it ends, and stopped (SIGTERM, after --grace SIGKILL) before its lease is \
 given back. It never outlives the agent or its lease, also if the agent stands still, nor does what it \
-starts. A partition whose command cannot be started is not owned.
+starts, as far as that is found and may be signalled. A process that has changed its real user id (sudo, su) may not: \
+the agent keeps the partition until the process ends, the lease is lost, or shutdown_timeout ends the agent; after that \
+another agent may run its command beside it. A partition whose command cannot be started is not owned.
 
 No shell reads --exec: quotes keep words together, and {partition}, {workload}, {unit} and {token} are \
 filled in. Another {word} is refused as a mistake; {{word}} stands for {word}. \
-The command finds DIVVY_PARTITION, DIVVY_TOKEN and DIVVY_WORKER in its environment. Hand the token \
+The command finds DIVVY_PARTITION, DIVVY_TOKEN and DIVVY_WORKER in its environment, and DIVVY_RUN, by \
+which divvy finds what it starts. Hand the token \
 to whatever it writes to, and let that refuse lower ones.
 
 SIGTERM and SIGINT stop all commands, give their leases back, and end the agent; a second one ends \
@@ -472,7 +475,7 @@ lost says how many.
 With --exec it runs a command for each partition that it owns, as `divvy agent` does: started again \
 when it ends, stopped (SIGTERM, after --grace SIGKILL) before its partition goes to another worker, \
 and never left behind. {partition}, {workload}, {unit} and {token} are filled in; DIVVY_PARTITION, \
-DIVVY_TOKEN and DIVVY_WORKER stand in its environment. What it writes goes to stderr, each line with \
+DIVVY_TOKEN, DIVVY_WORKER and DIVVY_RUN stand in its environment. What it writes goes to stderr, each line with \
 its partition, or to --output-dir.
 
 SIGHUP reads --config again, for partitions and weight, names what takes a restart, and has the leader \

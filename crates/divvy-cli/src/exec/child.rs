@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use divvy::manager::{Grant, HookError};
 use divvy::{Moment, Partition};
-use rustix::process::Signal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -17,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::command_line::{CommandLine, Fill};
 use super::killed::Killed;
-use super::leader::{Leader, unsignalled};
+use super::leader::Leader;
 use super::ourselves::ourselves;
 use super::output::Output;
 use super::run_child::permission;
@@ -36,7 +35,7 @@ const RAN_WELL: Duration = Duration::from_secs(60);
 const REFUSAL_BYTES_MAX: u64 = 4096;
 
 /// What to run, for which partition, and how.
-pub(super) struct Order {
+pub(super) struct RunConfig {
     pub(super) worker: Box<str>,
     pub(super) command: Arc<CommandLine>,
     pub(super) grace: Duration,
@@ -68,10 +67,10 @@ enum Phase {
 impl Running {
     /// Begins to start it. What is begun has to be stopped, also where nobody
     /// waited until it had started.
-    pub(super) fn begin(order: Order) -> Self {
+    pub(super) fn begin(config: RunConfig) -> Self {
         let (stop, stopping) = watch::channel(false);
-        let (told, phase) = watch::channel(Phase::Starting);
-        tokio::spawn(Tended { order, stopping }.live(told));
+        let (reported, phase) = watch::channel(Phase::Starting);
+        tokio::spawn(Supervisor { config, stopping }.live(reported));
         Self { stop, phase }
     }
 
@@ -95,13 +94,13 @@ impl Running {
     }
 }
 
-/// A command that is looked after.
-struct Tended {
-    order: Order,
+/// Looks after the command of a partition.
+struct Supervisor {
+    config: RunConfig,
     stopping: watch::Receiver<bool>,
 }
 
-impl Tended {
+impl Supervisor {
     async fn live(self, phase: watch::Sender<Phase>) {
         match self.spawn().await {
             Ok(leader) => {
@@ -119,7 +118,7 @@ impl Tended {
     /// program: that sees to it that it does not outlive us, and says if it
     /// cannot be run.
     async fn spawn(&self) -> Result<Leader, HookError> {
-        self.order.sweeper.begin().await?;
+        self.config.sweeper.begin().await?;
         self.until()?;
         let (ours, theirs) = Pair::pair()?;
         ours.set_nonblocking(true)?;
@@ -140,11 +139,11 @@ impl Tended {
     /// Lets the process that is to become the command do so, when it is certain
     /// that it will not outlive its lease.
     async fn launch(&self, leader: &mut Leader, starter: Pair) -> Result<(), HookError> {
-        let order = &self.order;
-        let name = order.partition.as_str();
-        order.output.follow(name, leader.child())?;
-        let lease = order.grant.lease();
-        order.sweeper.add(leader.sought(), Some(lease)).await?;
+        let config = &self.config;
+        let name = config.partition.as_str();
+        config.output.follow(name, leader.child())?;
+        let lease = config.grant.lease();
+        config.sweeper.add(leader.run(), Some(lease)).await?;
         let mut starter = UnixStream::from_std(starter)?;
         let permission = permission(self.until()?);
         starter.write_all(permission.as_bytes()).await?;
@@ -160,34 +159,34 @@ impl Tended {
 
     /// Until when it may run.
     fn until(&self) -> Result<Moment, HookError> {
-        let grant = &self.order.grant;
+        let grant = &self.config.grant;
         let until = grant.lease().until().filter(|_| grant.is_current());
         until.ok_or_else(|| "its lease has ended: it is not started".into())
     }
 
     fn command(&self, starter: Pair) -> Result<Command, HookError> {
-        let name = self.order.partition.as_str();
+        let name = self.config.partition.as_str();
         let (workload, unit) = name.rsplit_once(':').unwrap_or((name, ""));
         let fill = Fill {
             partition: name,
             workload,
             unit,
-            token: self.order.grant.token(),
+            token: self.config.grant.token(),
         };
-        let (stdout, stderr) = self.order.output.stdio(name)?;
+        let (stdout, stderr) = self.config.output.stdio(name)?;
         let mut command = ourselves()?;
         command
             .arg("run-child")
             .arg("--parent")
             .arg(std::process::id().to_string())
             .arg("--")
-            .args(self.order.command.filled(&fill))
+            .args(self.config.command.filled(&fill))
             // They are for us, and may hold secrets.
             .env_remove(STORE_VARIABLE)
             .env_remove(WEBHOOK_VARIABLE)
             .env("DIVVY_PARTITION", name)
-            .env("DIVVY_TOKEN", self.order.grant.token().to_string())
-            .env("DIVVY_WORKER", &*self.order.worker)
+            .env("DIVVY_TOKEN", self.config.grant.token().to_string())
+            .env("DIVVY_WORKER", &*self.config.worker)
             .stdin(Stdio::from(std::os::fd::OwnedFd::from(starter)))
             .stdout(stdout)
             .stderr(stderr);
@@ -202,10 +201,10 @@ impl Tended {
             tokio::select! {
                 () = asked_to_stop(&mut stopping) => return self.stop(leader).await,
                 // Another worker may begin: it has to end before it is asked to.
-                () = self.order.grant.ended() => {}
+                () = self.config.grant.ended() => {}
                 () = leader.exited() => {}
             }
-            let has_lost = !self.order.grant.is_current();
+            let has_lost = !self.config.grant.is_current();
             let ended = self.end(leader).await;
             let mut pause = RESTART_FIRST;
             if has_lost {
@@ -219,7 +218,10 @@ impl Tended {
                 pause = pause.saturating_mul(1 << failures.min(5));
                 pause = pause.min(RESTART_LONGEST);
                 failures += 1;
-                self.say(&format!("{}; starting it again in {pause:?}", told(ended)));
+                self.say(&format!(
+                    "{}; starting it again in {pause:?}",
+                    describe(ended)
+                ));
             }
             match self.again(pause).await {
                 Some(next) => leader = next,
@@ -237,7 +239,7 @@ impl Tended {
                 () = asked_to_stop(&mut self.stopping) => return None,
                 () = sleep(pause) => {}
             }
-            if !self.order.grant.is_current() {
+            if !self.config.grant.is_current() {
                 // It will be asked to stop, unless the lease is regained.
                 continue;
             }
@@ -251,18 +253,16 @@ impl Tended {
         }
     }
 
-    /// Asks the command to end, and ends it when its time or its grant is
-    /// over.
-    async fn stop(&self, leader: Leader) {
-        let (begun, grace) = (Instant::now(), self.order.grace);
-        let was_over = !self.order.grant.is_current();
-        if let Err(error) = leader.signal(Signal::TERM) {
-            self.say(&unsignalled(error));
-        }
+    /// Asks the command and all that it has started to end, and ends what is
+    /// left when its time or its grant is over.
+    async fn stop(&self, mut leader: Leader) {
+        let (begun, grace) = (Instant::now(), self.config.grace);
+        let was_over = !self.config.grant.is_current();
+        let terminated = leader.terminate(&self.config.sweeper, |words| self.warn(words));
         let killed = tokio::select! {
-            ended = timeout(grace, leader.exited()) => ended.err().map(|_late| Killed::Late),
+            ended = timeout(grace, terminated) => ended.err().map(|_late| Killed::Late),
             // Another worker may begin: there is no more time to be polite.
-            () = self.order.grant.ended() => Some(if was_over {
+            () = self.config.grant.ended() => Some(if was_over {
                 Killed::AtOnce
             } else {
                 Killed::Early(begun.elapsed())
@@ -271,7 +271,7 @@ impl Tended {
         let _status = self.end(leader).await;
         if let Some(killed) = killed {
             tally::killed();
-            self.say(&killed.told(grace));
+            self.say(&killed.describe(grace));
         }
     }
 
@@ -279,12 +279,16 @@ impl Tended {
     /// nothing of that is alive.
     async fn end(&self, leader: Leader) -> io::Result<ExitStatus> {
         leader
-            .end(&self.order.sweeper, |words| self.say(words))
+            .end(&self.config.sweeper, |words| self.warn(words))
             .await
     }
 
     fn say(&self, words: &str) {
-        say!("the command of {}: {words}", self.order.partition);
+        say!("the command of {}: {words}", self.config.partition);
+    }
+
+    fn warn(&self, words: &str) {
+        say!("warning: the command of {}: {words}", self.config.partition);
     }
 }
 
@@ -293,7 +297,7 @@ async fn asked_to_stop(stopping: &mut watch::Receiver<bool>) {
     let _gone = stopping.wait_for(|stop| *stop).await.is_err();
 }
 
-fn told(ended: io::Result<ExitStatus>) -> String {
+fn describe(ended: io::Result<ExitStatus>) -> String {
     match ended {
         Ok(status) => format!("it ended ({status})"),
         Err(error) => format!("it cannot be waited for ({error})"),

@@ -1,4 +1,4 @@
-//! Why a command was killed, as people are told.
+//! Why a command was killed, in words.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) enum Killed {
 }
 
 impl Killed {
-    pub(super) fn told(self, grace: Duration) -> String {
+    pub(super) fn describe(self, grace: Duration) -> String {
         match self {
             Self::Late => format!("it did not end in time (--grace {grace:?}): it was killed"),
             Self::AtOnce => "its lease is gone: it was killed at once".to_owned(),
@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn why_a_command_was_killed_tells_its_lease_from_its_grace() {
         let grace = Duration::from_secs(10);
-        let told = [
+        let described = [
             (
                 Killed::Late,
                 "it did not end in time (--grace 10s): it was killed",
@@ -44,8 +44,8 @@ mod tests {
                 "its lease ends: it was killed after 1.0 s of --grace 10s",
             ),
         ];
-        for (killed, words) in told {
-            assert_eq!(killed.told(grace), words);
+        for (killed, words) in described {
+            assert_eq!(killed.describe(grace), words);
         }
     }
 }

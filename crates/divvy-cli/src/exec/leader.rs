@@ -12,20 +12,21 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
+    test_kill_process, waitid,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-use super::census::{Found, MARK_VARIABLE, Sought, kill_escaped};
+use super::census::{CommandRun, LiveProcess, MARK_VARIABLE};
 use super::sweeper::Sweeper;
 
 /// After this it is reported that a killed command is still there, and then as
 /// often.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
-/// How often is looked whether all of a killed command has ended: at first, and
-/// where it takes long.
+/// How often is looked whether all of a command has ended: at first, and where
+/// it takes long.
 const LOOK_FIRST: Duration = Duration::from_millis(5);
 const LOOK_LONGEST: Duration = Duration::from_millis(500);
 /// Of many processes that are left, so many are named.
@@ -36,7 +37,7 @@ pub(crate) struct Leader {
     child: Child,
     /// Readable when it has ended.
     process: AsyncFd<OwnedFd>,
-    sought: Sought,
+    run: CommandRun,
     is_waited_for: bool,
 }
 
@@ -57,10 +58,7 @@ impl Leader {
             Ok(process) => Ok(Self {
                 child,
                 process,
-                sought: Sought {
-                    group,
-                    mark: mark.into(),
-                },
+                run: CommandRun::new(group, mark.into()),
                 is_waited_for: false,
             }),
             Err(error) => {
@@ -76,30 +74,44 @@ impl Leader {
         &mut self.child
     }
 
-    pub(super) fn sought(&self) -> &Sought {
-        &self.sought
-    }
-
-    /// Signals all of its group.
-    pub(crate) fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
-        match kill_process_group(self.sought.group, signal) {
-            Err(Errno::SRCH) => Ok(()),
-            sent => sent,
-        }
+    pub(super) fn run(&self) -> &CommandRun {
+        &self.run
     }
 
     /// Waits until it has ended; it is not waited for in the system's sense.
     pub(crate) async fn exited(&self) {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         loop {
             // Fails only where the runtime ends, and with it everything.
             let Ok(mut ready) = self.process.readable().await else {
                 return std::future::pending().await;
             };
-            match waitid(WaitId::Pid(self.sought.group), options) {
-                Ok(None) => ready.clear_ready(),
-                Ok(Some(_)) | Err(_) => return,
+            if self.has_exited() {
+                return;
             }
+            ready.clear_ready();
+        }
+    }
+
+    fn has_exited(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(self.run.group), options), Ok(None))
+    }
+
+    /// Asks everything of the command to end (SIGTERM), and returns when nothing
+    /// of it is alive. `report` gets the processes that cannot be asked.
+    pub(super) async fn terminate(&mut self, sweeper: &Sweeper, report: impl Fn(&str)) {
+        // Before the first of them ends: then their children lose their parents.
+        let left = self.left(sweeper).await.unwrap_or_default();
+        let refused = self.signal(&left, Signal::TERM);
+        if !refused.is_empty() {
+            report(&cannot_be_signalled(&refused));
+        }
+        self.exited().await;
+        let mut pause = LOOK_FIRST;
+        // What cannot be seen is not waited for here, but when it was killed.
+        while self.left(sweeper).await.is_ok_and(|left| !left.is_empty()) {
+            sleep(pause).await;
+            pause = (pause * 2).min(LOOK_LONGEST);
         }
     }
 
@@ -111,37 +123,73 @@ impl Leader {
         sweeper: &Sweeper,
         report: impl Fn(&str),
     ) -> io::Result<ExitStatus> {
-        let mut refused = self.signal(Signal::KILL).err();
+        if !self.has_exited() {
+            // While its processes are known by their parents; its end does not
+            // wait for a look that takes long.
+            let _late = timeout(LOOK_LONGEST, self.left(sweeper)).await;
+        }
+        self.kill_group();
         let mut reported = Instant::now();
         let mut pause = LOOK_FIRST;
         let _late = timeout(REPORT_INTERVAL, self.exited()).await;
         loop {
-            let left = sweeper.census().alive(self.sought.clone()).await;
-            match &left {
-                Ok(found) if found.is_empty() => break,
-                Ok(found) => refused = self.kill(found).err().or(refused),
-                Err(_) => {}
-            }
+            let left = self.left(sweeper).await;
+            let refused = match &left {
+                Ok(left) if left.is_empty() => break,
+                Ok(left) => self.signal(left, Signal::KILL),
+                Err(_) => Vec::new(),
+            };
             if reported.elapsed() >= REPORT_INTERVAL {
                 reported = Instant::now();
-                report(&what_is_left(left, refused));
+                report(&still_there(left, &refused));
             }
-            sleep_until(Instant::now() + pause).await;
+            sleep(pause).await;
             pause = (pause * 2).min(LOOK_LONGEST);
         }
         // Its number is its own only until it is waited for.
-        sweeper.remove(self.sought.group).await;
+        sweeper.remove(self.run.group).await;
         self.is_waited_for = true;
         self.child.wait()
     }
 
-    fn kill(&self, found: &[Found]) -> rustix::io::Result<()> {
-        let mut outcome = self.signal(Signal::KILL);
-        for process in found.iter().filter(|process| process.has_left) {
-            let killed = kill_escaped(process.pid, &self.sought.mark);
-            outcome = outcome.and(killed);
+    /// What is alive of the command.
+    async fn left(&mut self, sweeper: &Sweeper) -> Result<Vec<LiveProcess>, String> {
+        let mut left = sweeper.census().alive(self.run.clone()).await?;
+        let group = self.run.group;
+        if !self.has_exited() && !left.iter().any(|process| process.pid == group) {
+            // Where `/proc` does not show processes of other users.
+            left.push(LiveProcess {
+                pid: group,
+                name: "the command".to_owned(),
+                started: 0,
+                has_left: false,
+            });
         }
-        outcome
+        self.run.remember(&left);
+        Ok(left)
+    }
+
+    /// Signals these processes and all of the group, which may have new ones.
+    /// Returns those that it is not allowed to signal.
+    fn signal(&self, processes: &[LiveProcess], signal: Signal) -> Vec<LiveProcess> {
+        // That nothing is left, or nothing may be signalled, shows below.
+        let _refused = kill_process_group(self.run.group, signal);
+        let refused = processes.iter().filter(|process| {
+            let outcome = if process.has_left {
+                process.signal(signal)
+            } else {
+                // It has got the signal if it may be signalled, and a second
+                // SIGTERM means haste to many programs.
+                test_kill_process(process.pid)
+            };
+            outcome == Err(Errno::PERM)
+        });
+        refused.cloned().collect()
+    }
+
+    fn kill_group(&self) {
+        // That nothing is left, or nothing may be signalled, shows later.
+        let _refused = kill_process_group(self.run.group, Signal::KILL);
     }
 }
 
@@ -149,83 +197,129 @@ impl Drop for Leader {
     fn drop(&mut self) {
         if !self.is_waited_for {
             // Also where nobody waits for its end any more.
-            let _gone = self.signal(Signal::KILL);
+            self.kill_group();
         }
     }
 }
 
-/// What to do about a command that may not be signalled.
-pub(super) fn unsignalled(error: Errno) -> String {
-    match error {
-        Errno::PERM => "it cannot be signalled, because it runs as another user (as with sudo or \
-                        setuid): it keeps its partition until it ends by itself; run it as the \
-                        user that runs divvy"
-            .to_owned(),
-        error => format!("it cannot be signalled: {error}"),
-    }
+/// Why processes go on, and what to do about that.
+fn cannot_be_signalled(processes: &[LiveProcess]) -> String {
+    format!(
+        "it cannot be signalled, because it runs as another user: {} changed the real user id, as \
+         with sudo or su; its partition is kept until the process ends, its lease is lost, or \
+         shutdown_timeout ends divvy, and then another owner may run its command beside it; run \
+         commands as the user that runs divvy",
+        names(processes)
+    )
 }
 
-fn what_is_left(left: Result<Vec<Found>, String>, refused: Option<Errno>) -> String {
-    let found = match left {
-        Ok(found) => found,
+fn still_there(left: Result<Vec<LiveProcess>, String>, refused: &[LiveProcess]) -> String {
+    let mut left = match left {
+        Ok(left) => left,
         Err(why) => return format!("cannot tell whether all of it has ended: /proc: {why}"),
     };
-    let named = found.iter().take(NAMED_MAX);
+    left.retain(|process| !refused.contains(process));
+    let mut parts = Vec::new();
+    if !left.is_empty() {
+        parts.push(format!(
+            "killed, and still there: {}; its partition is kept until they end",
+            names(&left)
+        ));
+    }
+    if !refused.is_empty() {
+        let why = cannot_be_signalled(refused);
+        parts.push(format!("still there: {}; {why}", names(refused)));
+    }
+    parts.join("; ")
+}
+
+/// Processes by pid and name.
+fn names(processes: &[LiveProcess]) -> String {
+    let named = processes.iter().take(NAMED_MAX);
     let mut names: Vec<String> = named
         .map(|process| format!("{} ({})", process.pid.as_raw_nonzero(), process.name))
         .collect();
-    if found.len() > NAMED_MAX {
-        names.push(format!("{} more", found.len() - NAMED_MAX));
+    if processes.len() > NAMED_MAX {
+        names.push(format!("{} more", processes.len() - NAMED_MAX));
     }
-    let names = names.join(", ");
-    match refused {
-        Some(error) => format!("still there: {names}; {}", unsignalled(error)),
-        None => format!("killed, and still there: {names}; its partition is kept until they end"),
-    }
+    names.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(count: i32) -> Vec<Found> {
-        let found = |number| Found {
+    fn processes(count: i32) -> Vec<LiveProcess> {
+        let process = |number| LiveProcess {
             pid: Pid::from_raw(number).unwrap(),
             name: "sh".to_owned(),
+            started: 0,
             has_left: false,
         };
-        (1..=count).map(found).collect()
+        (1..=count).map(process).collect()
     }
 
     #[test]
     fn processes_that_are_left_are_named_with_the_reason() {
+        let kept = "its partition is kept until they end";
         assert_eq!(
-            what_is_left(Ok(found(2)), None),
-            "killed, and still there: 1 (sh), 2 (sh); its partition is kept until they end"
+            still_there(Ok(processes(2)), &[]),
+            format!("killed, and still there: 1 (sh), 2 (sh); {kept}")
         );
-        let many = what_is_left(Ok(found(10)), None);
+        let many = still_there(Ok(processes(10)), &[]);
         assert!(many.contains("8 (sh), 2 more;"), "{many}");
-        let refused = what_is_left(Ok(found(1)), Some(Errno::PERM));
-        assert!(
-            refused.contains("1 (sh); it cannot be signalled, because it runs as another user")
-        );
-        let blind = what_is_left(Err("Permission denied".to_owned()), None);
+        let another =
+            "still there: 1 (sh); it cannot be signalled, because it runs as another user";
+        let refused = still_there(Ok(processes(1)), &processes(1));
+        assert!(refused.starts_with(another), "{refused}");
+        let mixed = still_there(Ok(processes(2)), &processes(1));
+        let expected = format!("killed, and still there: 2 (sh); {kept}; {another}");
+        assert!(mixed.starts_with(&expected), "{mixed}");
+        let blind = still_there(Err("Permission denied".to_owned()), &[]);
         assert!(blind.ends_with("/proc: Permission denied"), "{blind}");
     }
 
     #[tokio::test]
-    async fn nothing_of_a_group_is_alive_when_its_end_is_told() {
+    async fn nothing_of_a_command_is_alive_when_its_end_is_reported() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & setsid sleep 1000 & exit 3"]);
         let leader = Leader::spawn(command).unwrap();
         leader.exited().await;
         // Its number is still its own.
         leader.exited().await;
-        let (sought, sweeper) = (leader.sought().clone(), Sweeper::new());
-        let alive = sweeper.census().alive(sought.clone()).await.unwrap();
+        let (run, sweeper) = (leader.run().clone(), Sweeper::new());
+        let alive = sweeper.census().alive(run.clone()).await.unwrap();
         assert_eq!(alive.len(), 2, "{alive:?}");
         let status = leader.end(&sweeper, |words| panic!("{words}")).await;
         assert_eq!(status.unwrap().code(), Some(3));
-        assert_eq!(sweeper.census().alive(sought).await.unwrap(), []);
+        assert_eq!(sweeper.census().alive(run).await.unwrap(), []);
+    }
+
+    #[tokio::test]
+    async fn all_of_a_command_has_time_to_end_when_its_shell_has_none() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let (ready, done) = (
+            directory.path().join("ready"),
+            directory.path().join("done"),
+        );
+        // The shell dies of SIGTERM at once; its children need a moment.
+        let child = "trap \"sleep 0.3; echo done >> $DONE; exit\" TERM; echo ready >> $READY; \
+                     while :; do sleep 0.05; done";
+        let script = format!("sh -c '{child}' & setsid sh -c '{child}' & wait");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]);
+        command.env("READY", &ready).env("DONE", &done);
+        let mut leader = Leader::spawn(command).unwrap();
+        let sweeper = Sweeper::new();
+        divvy_testbed::until(Duration::from_secs(60), "both are ready", async || {
+            std::fs::read_to_string(&ready).is_ok_and(|text| text.lines().count() == 2)
+        })
+        .await;
+        leader.terminate(&sweeper, |words| panic!("{words}")).await;
+        assert_eq!(std::fs::read_to_string(&done).unwrap(), "done\ndone\n");
+        leader
+            .end(&sweeper, |words| panic!("{words}"))
+            .await
+            .unwrap();
     }
 }

@@ -1,5 +1,5 @@
-//! The process beside an agent: it kills the commands whose lease has ended,
-//! whatever their agent does, and all of them when the agent is gone.
+//! The sweeper, a process of every agent: it kills the commands whose lease has
+//! ended, whatever their agent does, and all of them when the agent is gone.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write as _};
@@ -17,7 +17,7 @@ use rustix::time::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::census::{Sought, find, kill_escaped};
+use super::census::{CommandRun, find};
 use super::sweeper::READY;
 use crate::failure::Failure;
 use crate::runtime;
@@ -26,10 +26,10 @@ use crate::runtime;
 const READ_BYTES: usize = 64 * 1024;
 /// How often processes that have left their group are looked for after it was
 /// killed, at most, and how long in between: those of another user stay.
-const HUNTS_MAX: u32 = 40;
-const HUNT_INTERVAL: Duration = Duration::from_millis(50);
+const LOOKS_MAX: u32 = 40;
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Is the process beside: listens until nobody speaks any more.
+/// Is the sweeper: reads what its agent writes until that is gone.
 pub(crate) fn sweep() -> Result<(), Failure> {
     // A service manager asks all processes to end at once; this one is the last.
     let runtime = runtime::here().map_err(Failure::Failed)?;
@@ -47,16 +47,16 @@ pub(crate) fn sweep() -> Result<(), Failure> {
         .context("cannot make a timer")
         .map_err(Failure::Failed)?;
     let mut out = io::stdout();
-    // Who does not hear it is gone, and so are its commands.
-    let _heard = out.write_all(READY.as_bytes()).and_then(|()| out.flush());
+    // An agent that does not read it is gone, and so are its commands.
+    let _gone = out.write_all(READY.as_bytes()).and_then(|()| out.flush());
     let mut commands = Commands::default();
     let listened = listen(&mut commands, &timer);
     // Also where listening failed: nobody would end them later.
-    hunt(&commands.kill_all());
+    kill_escaped(commands.kill_all());
     listened.context("stdin").map_err(Failure::Failed)
 }
 
-/// Does as it is told until nobody is left who could tell.
+/// Does as its agent says until that is gone.
 fn listen(commands: &mut Commands, timer: &OwnedFd) -> io::Result<()> {
     let mut unread = Vec::new();
     let mut buffer = vec![0; READ_BYTES];
@@ -76,13 +76,13 @@ fn listen(commands: &mut Commands, timer: &OwnedFd) -> io::Result<()> {
             let whole = unread.iter().rposition(|byte| *byte == b'\n');
             let rest = unread.split_off(whole.map_or(0, |at| at + 1));
             let text = String::from_utf8_lossy(&unread);
-            text.lines().for_each(|line| commands.hear(line));
+            text.lines().for_each(|line| commands.read(line));
             unread = rest;
         }
         let killed = commands.kill_ended(now());
         if !killed.is_empty() {
             // Others' leases end meanwhile.
-            std::thread::spawn(move || hunt(&killed));
+            std::thread::spawn(move || kill_escaped(killed));
         }
     }
 }
@@ -111,22 +111,21 @@ fn set(timer: &OwnedFd, at: Option<Moment>) -> io::Result<()> {
 }
 
 /// Kills what has left the process groups of these commands.
-fn hunt(killed: &[Sought]) {
-    for _ in 0..HUNTS_MAX {
-        let Ok(found) = find(killed) else { return };
-        let mut is_done = true;
-        for command in killed {
-            for process in found.get(&command.group).into_iter().flatten() {
-                is_done = false;
-                if process.has_left {
-                    let _gone = kill_escaped(process.pid, &command.mark);
-                }
-            }
-        }
-        if is_done {
+fn kill_escaped(mut killed: Vec<CommandRun>) {
+    for _ in 0..LOOKS_MAX {
+        let Ok(found) = find(&killed) else { return };
+        if found.is_empty() {
             return;
         }
-        std::thread::park_timeout(HUNT_INTERVAL);
+        for run in &mut killed {
+            let processes = found.get(&run.group).map_or(&[][..], Vec::as_slice);
+            run.remember(processes);
+            for process in processes.iter().filter(|process| process.has_left) {
+                // The agent reports those that may not be signalled.
+                let _refused = process.signal(Signal::KILL);
+            }
+        }
+        std::thread::park_timeout(LOOK_INTERVAL);
     }
 }
 
@@ -147,7 +146,7 @@ struct Command {
 }
 
 impl Commands {
-    fn hear(&mut self, line: &str) {
+    fn read(&mut self, line: &str) {
         let Some((sign, rest)) = line.split_at_checked(1) else {
             return;
         };
@@ -180,6 +179,8 @@ impl Commands {
                     .ok()
                     .map(|lease: u64| self.leases.remove(&lease));
             }
+            // The agent wants to know that everything until here was read.
+            "?" => answer(first),
             _ => {}
         }
     }
@@ -201,14 +202,11 @@ impl Commands {
     }
 
     /// Kills the commands whose lease has ended.
-    fn kill_ended(&mut self, now: Moment) -> Vec<Sought> {
-        let ended: Vec<Sought> = self
+    fn kill_ended(&mut self, now: Moment) -> Vec<CommandRun> {
+        let ended: Vec<CommandRun> = self
             .running()
             .filter(|(_, _, until)| *until <= now)
-            .map(|(group, command, _)| Sought {
-                group,
-                mark: command.mark.clone(),
-            })
+            .map(|(group, command, _)| CommandRun::new(group, command.mark.clone()))
             .collect();
         for command in &ended {
             self.killed.insert(command.group);
@@ -218,17 +216,20 @@ impl Commands {
     }
 
     /// Kills all commands.
-    fn kill_all(&self) -> Vec<Sought> {
+    fn kill_all(&self) -> Vec<CommandRun> {
         let all = self.groups.iter();
         all.map(|(group, command)| {
             kill(*group);
-            Sought {
-                group: *group,
-                mark: command.mark.clone(),
-            }
+            CommandRun::new(*group, command.mark.clone())
         })
         .collect()
     }
+}
+
+fn answer(number: &str) {
+    let mut out = io::stdout();
+    // An agent that is gone needs none.
+    let _gone = writeln!(out, "{number}").and_then(|()| out.flush());
 }
 
 /// The number is the command's: its agent has not waited for it before this was
@@ -258,12 +259,12 @@ mod tests {
             "+2000000003 c 1",
             "+2000000004 d",
         ] {
-            commands.hear(line);
+            commands.read(line);
         }
         assert_eq!(commands.next_end(), Some(at(100)));
-        commands.hear("=200 1");
+        commands.read("=200 1");
         assert_eq!(commands.next_end(), Some(at(100)));
-        let marks = |mut killed: Vec<Sought>| {
+        let marks = |mut killed: Vec<CommandRun>| {
             killed.sort_by_key(|command| command.group.as_raw_nonzero());
             killed
                 .into_iter()
@@ -274,8 +275,8 @@ mod tests {
         assert_eq!(marks(commands.kill_ended(at(100))), "b");
         assert_eq!(marks(commands.kill_ended(at(100))), "", "it is killed once");
         assert_eq!(commands.next_end(), Some(at(200)));
-        commands.hear("-2000000003");
-        commands.hear("=0 1");
+        commands.read("-2000000003");
+        commands.read("=0 1");
         assert_eq!(
             marks(commands.kill_ended(at(100))),
             "a",

@@ -1,52 +1,76 @@
-//! The process beside this one that ends commands when this one cannot: when it
-//! is killed, and when it stands still while leases end. Here is what tells it
-//! which process groups there are and until when they may run.
+//! The agent's side of the sweeper, the process (`divvy sweep-children`) that
+//! ends commands when this one cannot: when it is killed, and when it stands
+//! still while leases end. The sweeper is told which process groups there are
+//! and until when they may run, and answers; one that does not is replaced.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Stdio};
+use std::io;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use divvy::Moment;
 use divvy::manager::Lease;
 use rustix::process::Pid;
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::ChildStdin;
-use tokio::runtime::Handle;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, timeout};
 
-use super::census::{Census, Sought};
+use super::census::{Census, CommandRun};
 use super::leader::Leader;
 use super::ourselves::ourselves;
 use crate::failure::plain;
 use crate::voice::say;
 
-/// What the process beside says when no signal but the last ends it.
+/// What the sweeper writes when no signal but SIGKILL ends it.
 pub(super) const READY: &str = "ready\n";
+/// How long it may take to answer. One that stands still ends no commands, and
+/// starts and stops wait for it.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// How often it has to answer although nothing has changed.
+const PING_INTERVAL: Duration = Duration::from_secs(2);
+/// How long to wait before another one is started, at first and after many
+/// times in a row.
+const RESTART_FIRST: Duration = Duration::from_millis(50);
+const RESTART_LONGEST: Duration = Duration::from_secs(5);
 
 /// The process groups of commands that run.
 #[derive(Debug)]
 pub(crate) struct Sweeper {
-    known: Mutex<Known>,
+    state: Mutex<State>,
     /// There is something to write.
     changed: Arc<Notify>,
-    /// How many changes are written.
-    written: watch::Sender<u64>,
+    progress: watch::Sender<Progress>,
     census: Arc<Census>,
 }
 
+/// How far the sweeper is.
+#[derive(Debug)]
+struct Progress {
+    status: Status,
+    /// How many changes it knows.
+    written: u64,
+}
+
+#[derive(Debug)]
+enum Status {
+    Starting,
+    Running,
+    /// There is none, and why.
+    Down(String),
+}
+
 #[derive(Debug, Default)]
-struct Known {
+struct State {
     groups: BTreeMap<i32, Group>,
-    leases: BTreeMap<u64, Followed>,
+    leases: BTreeMap<u64, WatchedLease>,
     /// Counts leases.
     last_lease: u64,
     outbox: Outbox,
-    process: Option<Child>,
-    /// Counts processes.
-    number: u64,
+    /// Whether a task starts sweepers, as long as they are needed.
+    is_supervised: bool,
 }
 
 #[derive(Debug)]
@@ -56,9 +80,9 @@ struct Group {
     lease: Option<u64>,
 }
 
-/// A lease whose end the process beside has to know.
+/// A lease whose end the sweeper has to know.
 #[derive(Debug)]
-struct Followed {
+struct WatchedLease {
     lease: Lease,
     /// Nanoseconds of the clock that counts suspends; 0 if it has ended.
     until: u64,
@@ -79,9 +103,12 @@ struct Outbox {
 impl Sweeper {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
-            known: Mutex::default(),
+            state: Mutex::default(),
             changed: Arc::default(),
-            written: watch::Sender::new(0),
+            progress: watch::Sender::new(Progress {
+                status: Status::Down("it was not started".to_owned()),
+                written: 0,
+            }),
             census: Arc::default(),
         })
     }
@@ -90,120 +117,268 @@ impl Sweeper {
         &self.census
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the process beside ready, before there is anything to end.
+    fn set(&self, status: Status) {
+        self.progress
+            .send_modify(|progress| progress.status = status);
+    }
+
+    /// Has the sweeper ready, before there is anything to end.
     pub(crate) async fn begin(self: &Arc<Self>) -> io::Result<()> {
-        if self.known().process.is_some() {
-            return Ok(());
-        }
-        let (this, runtime) = (Arc::clone(self), Handle::current());
-        // It is waited for until it is ready.
-        let starting = tokio::task::spawn_blocking(move || {
-            let mut known = this.known();
-            match known.process {
-                Some(_) => Ok(()),
-                None => this.start(&mut known, &runtime),
+        {
+            let mut state = self.state();
+            if !std::mem::replace(&mut state.is_supervised, true) {
+                self.set(Status::Starting);
+                tokio::spawn(supervise(Supervised(Arc::downgrade(self))));
             }
-        });
-        starting.await.map_err(io::Error::other)?
+        }
+        self.reach(0).await
     }
 
     /// Nothing of this command outlives this process or the lease. Returns when
     /// that holds whatever becomes of this process.
     pub(super) async fn add(
         self: &Arc<Self>,
-        command: &Sought,
+        run: &CommandRun,
         lease: Option<&Lease>,
     ) -> io::Result<()> {
         let change = {
-            let mut known = self.known();
-            let lease = lease.map(|lease| self.follow(&mut known, lease));
+            let mut state = self.state();
+            let lease = lease.map(|lease| self.follow(&mut state, lease));
             let group = Group {
-                mark: command.mark.clone(),
+                mark: run.mark.clone(),
                 lease,
             };
-            let number = command.group.as_raw_nonzero().get();
-            known.outbox.add(&group.line(number));
-            known.groups.insert(number, group);
-            known.outbox.last
+            let number = run.group.as_raw_nonzero().get();
+            state.outbox.add(&group.line(number));
+            state.groups.insert(number, group);
+            state.outbox.last
         };
-        self.write_until(change).await;
-        if self.known().process.is_none() {
-            let why = "the process that ends what commands start has ended";
-            return Err(io::Error::other(why));
-        }
-        Ok(())
+        self.reach(change).await
     }
 
     /// Nothing of this command outlives this process.
     pub(crate) async fn watch(self: &Arc<Self>, leader: &Leader) -> io::Result<()> {
-        self.add(leader.sought(), None).await
+        self.add(leader.run(), None).await
     }
 
-    /// Nothing of the group is alive. Returns when the process beside knows.
+    /// Nothing of the group is alive. Returns when the sweeper knows.
     pub(super) async fn remove(&self, group: Pid) {
         let change = {
-            let mut known = self.known();
+            let mut state = self.state();
             let number = group.as_raw_nonzero().get();
-            let Some(group) = known.groups.remove(&number) else {
+            let Some(group) = state.groups.remove(&number) else {
                 return;
             };
-            known.outbox.add(&format!("-{number}\n"));
+            state.outbox.add(&format!("-{number}\n"));
             if let Some(lease) = group.lease {
-                known.unfollow(lease);
+                state.unfollow(lease);
             }
-            known.outbox.last
+            state.outbox.last
         };
-        self.write_until(change).await;
+        // Where there is no sweeper, none can kill whoever gets the number next.
+        let _none = self.reach(change).await;
     }
 
-    async fn write_until(&self, change: u64) {
-        if self.known().process.is_none() {
-            return;
-        }
+    /// Waits until a sweeper knows so many changes, or there is none.
+    async fn reach(&self, change: u64) -> io::Result<()> {
         self.changed.notify_one();
-        let mut written = self.written.subscribe();
-        // This has the sender.
-        let _closed = written.wait_for(|written| *written >= change).await;
+        let mut progress = self.progress.subscribe();
+        let reached = progress.wait_for(|progress| match progress.status {
+            Status::Starting => false,
+            Status::Running => progress.written >= change,
+            Status::Down(_) => true,
+        });
+        match &reached.await.map_err(io::Error::other)?.status {
+            Status::Down(why) => {
+                let why = format!("the sweeper (divvy sweep-children) is not running: {why}");
+                Err(io::Error::other(why))
+            }
+            Status::Starting | Status::Running => Ok(()),
+        }
     }
 
     /// The number of a lease, which is followed from now on.
-    fn follow(self: &Arc<Self>, known: &mut Known, lease: &Lease) -> u64 {
-        let mut all = known.leases.iter_mut();
-        if let Some((number, followed)) = all.find(|(_, followed)| followed.lease == *lease) {
-            followed.groups += 1;
+    fn follow(self: &Arc<Self>, state: &mut State, lease: &Lease) -> u64 {
+        let mut all = state.leases.iter_mut();
+        if let Some((number, watched)) = all.find(|(_, watched)| watched.lease == *lease) {
+            watched.groups += 1;
             return *number;
         }
-        known.last_lease += 1;
-        let (number, until) = (known.last_lease, lease.until());
+        state.last_lease += 1;
+        let (number, until) = (state.last_lease, lease.until());
         let following = follow(Arc::downgrade(self), lease.clone(), number, until);
-        let followed = Followed {
+        let watched = WatchedLease {
             lease: lease.clone(),
             until: nanos(until),
             groups: 1,
             task: tokio::spawn(following).abort_handle(),
         };
-        known.outbox.add(&format!("={} {number}\n", followed.until));
-        known.leases.insert(number, followed);
+        state.outbox.add(&format!("={} {number}\n", watched.until));
+        state.leases.insert(number, watched);
         number
     }
 
     fn renewed(&self, lease: u64, until: Option<Moment>) {
-        let mut known = self.known();
-        if let Some(followed) = known.leases.get_mut(&lease) {
-            followed.until = nanos(until);
-            known.outbox.renewals.insert(lease, nanos(until));
+        let mut state = self.state();
+        if let Some(watched) = state.leases.get_mut(&lease) {
+            watched.until = nanos(until);
+            state.outbox.renewals.insert(lease, nanos(until));
             self.changed.notify_one();
         }
     }
 
-    /// Starts the process beside, and tells it everything.
-    fn start(self: &Arc<Self>, known: &mut Known, runtime: &Handle) -> io::Result<()> {
-        known.end();
-        let mut process = ourselves()?
+    /// Starts a sweeper that knows everything.
+    async fn start(&self) -> io::Result<Process> {
+        let mut process = Process::spawn(ourselves()?)?;
+        match timeout(ANSWER_MAX, self.introduce(&mut process)).await {
+            Ok(Ok(())) => Ok(process),
+            failed => {
+                // Before its pipe is closed: it would take that for the end of
+                // this process, and kill every command.
+                process.kill().await;
+                match failed {
+                    Ok(failed) => failed.map(|()| process),
+                    Err(_late) => Err(io::Error::other(format!("no answer within {ANSWER_MAX:?}"))),
+                }
+            }
+        }
+    }
+
+    /// No sweeper can be started. Returns whether that has to be tried again.
+    fn failed(&self, why: &str) -> bool {
+        let mut state = self.state();
+        // Its successor learns everything.
+        let _unsent = state.outbox.take();
+        state.is_supervised = !state.groups.is_empty();
+        self.set(Status::Down(why.to_owned()));
+        state.is_supervised
+    }
+
+    /// Waits until the sweeper knows everything.
+    async fn introduce(&self, process: &mut Process) -> io::Result<()> {
+        process.expect(READY).await?;
+        let (last, text) = {
+            let mut state = self.state();
+            let (last, _) = state.outbox.take();
+            (last, state.everything())
+        };
+        process.exchange(last, &text).await?;
+        self.progress.send_replace(Progress {
+            status: Status::Running,
+            written: last,
+        });
+        Ok(())
+    }
+}
+
+/// Starts sweepers, one after another, as long as they are needed.
+async fn supervise(supervised: Supervised) {
+    let Supervised(weak) = &supervised;
+    let mut pause = RESTART_FIRST;
+    // Why there is none, unless that is reported.
+    let mut lost: Option<String> = None;
+    let mut is_missing = false;
+    loop {
+        let Some(sweeper) = weak.upgrade() else {
+            return;
+        };
+        match sweeper.start().await {
+            Ok(mut process) => {
+                match lost.take() {
+                    Some(why) => say!("warning: the sweeper {why}; another one was started"),
+                    None if is_missing => say!("another sweeper was started"),
+                    None => {}
+                }
+                is_missing = false;
+                let changed = Arc::clone(&sweeper.changed);
+                drop(sweeper);
+                let begun = Instant::now();
+                let Some(why) = serve(weak, &changed, &mut process).await else {
+                    // Nobody needs it any more: it ends when its pipe closes.
+                    return;
+                };
+                if let Some(sweeper) = weak.upgrade() {
+                    sweeper.set(Status::Starting);
+                }
+                process.kill().await;
+                lost = Some(why);
+                if begun.elapsed() >= RESTART_LONGEST {
+                    pause = RESTART_FIRST;
+                }
+            }
+            Err(error) => {
+                let error = plain(&error);
+                if !sweeper.failed(&error) {
+                    return;
+                }
+                if !std::mem::replace(&mut is_missing, true) {
+                    let why = lost.take().unwrap_or_else(|| "is missing".to_owned());
+                    say!("warning: the sweeper {why}; no other one can be started yet: {error}");
+                }
+            }
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(RESTART_LONGEST);
+    }
+}
+
+/// Writes what changes to a sweeper until that ends or does not answer, and
+/// returns what became of it; nothing when it is not needed any more.
+async fn serve(weak: &Weak<Sweeper>, changed: &Notify, process: &mut Process) -> Option<String> {
+    loop {
+        tokio::select! {
+            () = changed.notified() => {}
+            () = sleep(PING_INTERVAL) => {}
+            // It writes nothing unasked: this is its end.
+            _ = process.output.fill_buf() => return Some("was killed".to_owned()),
+        }
+        let (last, text) = weak.upgrade()?.state().outbox.take();
+        match timeout(ANSWER_MAX, process.exchange(last, &text)).await {
+            Ok(Ok(())) => weak
+                .upgrade()?
+                .progress
+                .send_modify(|progress| progress.written = last),
+            Ok(Err(_)) => return Some("was killed".to_owned()),
+            Err(_late) => {
+                return Some(format!(
+                    "did not answer within {ANSWER_MAX:?} and was killed"
+                ));
+            }
+        }
+    }
+}
+
+/// The task that supervises sweepers. It also ends with its runtime: the next
+/// [`Sweeper::begin`] starts another one.
+struct Supervised(Weak<Sweeper>);
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        let Some(sweeper) = self.0.upgrade() else {
+            return;
+        };
+        let mut state = sweeper.state();
+        if std::mem::take(&mut state.is_supervised) {
+            sweeper.set(Status::Down("its supervisor has ended".to_owned()));
+        }
+    }
+}
+
+/// A sweeper that runs.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn spawn(ourselves: std::process::Command) -> io::Result<Self> {
+        let mut child = Command::from(ourselves)
             .arg("sweep-children")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -211,82 +386,43 @@ impl Sweeper {
             // No terminal's signals.
             .process_group(0)
             .spawn()?;
-        let pipes = process.stdin.take().zip(process.stdout.take());
-        let (mut pipe, heard) = pipes.expect("both are piped");
-        pipe.write_all(known.everything().as_bytes())?;
-        let mut heard = BufReader::new(heard);
-        let mut word = String::new();
-        heard.read_line(&mut word)?;
-        if word != READY {
-            let _gone = process.kill();
-            let _gone = process.wait();
-            let why = "the process that ends what commands start has ended itself";
-            return Err(io::Error::other(why));
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (input, output) = pipes.expect("both are piped");
+        Ok(Self {
+            child,
+            input,
+            output: BufReader::new(output),
+        })
+    }
+
+    async fn expect(&mut self, expected: &str) -> io::Result<()> {
+        let mut line = String::new();
+        self.output.read_line(&mut line).await?;
+        if line == expected {
+            Ok(())
+        } else if line.is_empty() {
+            Err(io::Error::other("it has ended"))
+        } else {
+            Err(io::Error::other(format!("it answered {line:?}")))
         }
-        let number = known.number + 1;
-        let (this, changed) = (Arc::downgrade(self), Arc::clone(&self.changed));
-        let (watched, handle) = (Weak::clone(&this), runtime.clone());
-        let _entered = runtime.enter();
-        let pipe = ChildStdin::from_std(pipe)?;
-        std::thread::Builder::new()
-            .name("sweeper".to_owned())
-            .spawn(move || watch_end(&watched, heard, number, &handle))?;
-        tokio::spawn(write(this, pipe, changed, number));
-        known.number = number;
-        known.process = Some(process);
-        let (written, _) = known.outbox.take();
-        self.written.send_replace(written);
-        Ok(())
+    }
+
+    /// Writes this, and waits until the sweeper has read it.
+    async fn exchange(&mut self, number: u64, text: &str) -> io::Result<()> {
+        let message = format!("{text}?{number}\n");
+        self.input.write_all(message.as_bytes()).await?;
+        self.expect(&format!("{number}\n")).await
+    }
+
+    /// Ends it, also if it stands still, without its killing any command.
+    async fn kill(&mut self) {
+        // Fails only if it has ended.
+        let _gone = self.child.start_kill();
+        let _late = timeout(ANSWER_MAX, self.child.wait()).await;
     }
 }
 
-/// Writes what changes to the process of this number, as long as there is it.
-async fn write(sweeper: Weak<Sweeper>, mut pipe: ChildStdin, changed: Arc<Notify>, number: u64) {
-    loop {
-        changed.notified().await;
-        let Some(sweeper) = sweeper.upgrade() else {
-            return;
-        };
-        let (last, text) = {
-            let mut known = sweeper.known();
-            if known.number != number {
-                // For its successor.
-                changed.notify_one();
-                return;
-            }
-            known.outbox.take()
-        };
-        if pipe.write_all(text.as_bytes()).await.is_err() {
-            // Its successor learns everything.
-            return;
-        }
-        sweeper.written.send_replace(last);
-    }
-}
-
-/// Starts a successor when the process of this number ends while it is needed.
-fn watch_end(sweeper: &Weak<Sweeper>, mut heard: impl io::Read, number: u64, runtime: &Handle) {
-    // It says nothing more: this returns when it is gone.
-    let _end = io::copy(&mut heard, &mut io::sink());
-    let Some(sweeper) = sweeper.upgrade() else {
-        return;
-    };
-    let mut known = sweeper.known();
-    if known.process.is_none() || known.number != number {
-        return;
-    }
-    let became = match sweeper.start(&mut known, runtime) {
-        Ok(()) => "another one has taken its place".to_owned(),
-        Err(error) => {
-            // Nobody waits for what cannot be written.
-            sweeper.written.send_replace(known.outbox.last);
-            format!("it cannot be started again yet: {}", plain(&error))
-        }
-    };
-    say!("warning: the process that ends what commands start was killed; {became}");
-}
-
-/// Tells the process beside of every renewal of a lease, and of its end.
+/// Has the sweeper know every renewal of a lease, and its end.
 async fn follow(sweeper: Weak<Sweeper>, lease: Lease, number: u64, mut until: Option<Moment>) {
     loop {
         until = lease.changed(until).await;
@@ -297,36 +433,28 @@ async fn follow(sweeper: Weak<Sweeper>, lease: Lease, number: u64, mut until: Op
     }
 }
 
-impl Known {
+impl State {
     fn unfollow(&mut self, number: u64) {
-        let Some(followed) = self.leases.get_mut(&number) else {
+        let Some(watched) = self.leases.get_mut(&number) else {
             return;
         };
-        followed.groups -= 1;
-        if followed.groups == 0 {
-            followed.task.abort();
+        watched.groups -= 1;
+        if watched.groups == 0 {
+            watched.task.abort();
             self.leases.remove(&number);
             self.outbox.renewals.remove(&number);
             self.outbox.add(&format!("~{number}\n"));
         }
     }
 
-    /// All that a process has to know.
+    /// All that a sweeper has to know.
     fn everything(&self) -> String {
         let leases = self.leases.iter();
-        let leases = leases.map(|(number, followed)| format!("={} {number}\n", followed.until));
+        let leases = leases.map(|(number, watched)| format!("={} {number}\n", watched.until));
         let groups = self.groups.iter();
         leases
             .chain(groups.map(|(number, group)| group.line(*number)))
             .collect()
-    }
-
-    /// Ends the process, which is of no use any more.
-    fn end(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            let _gone = process.kill();
-            let _gone = process.wait();
-        }
     }
 }
 
@@ -383,5 +511,32 @@ mod tests {
         outbox.add("-7\n");
         assert_eq!(outbox.take(), (1, "-7\n=0 3\n=200 1 2 4\n".to_owned()));
         assert_eq!(outbox.take(), (1, String::new()));
+    }
+
+    #[tokio::test]
+    async fn a_sweeper_that_cannot_be_started_fails_what_needs_it_and_keeps_nobody_waiting() {
+        use std::os::unix::process::CommandExt as _;
+        // This program, of tests, is none.
+        let sweeper = Sweeper::new();
+        for _ in 0..2 {
+            let why = sweeper.begin().await.unwrap_err().to_string();
+            let expected = "the sweeper (divvy sweep-children) is not running: it answered";
+            assert!(why.starts_with(expected), "{why}");
+        }
+        assert!(!sweeper.state().is_supervised, "nothing runs that needs it");
+        let mut command = std::process::Command::new("sleep");
+        let mut child = command.arg("1000").process_group(0).spawn().unwrap();
+        let group = Pid::from_child(&child);
+        let run = CommandRun::new(group, "mark".into());
+        sweeper.add(&run, None).await.unwrap_err();
+        sweeper.begin().await.unwrap_err();
+        assert!(sweeper.state().is_supervised, "it is tried again");
+        // Those that failed were told of nothing, and have killed nothing.
+        assert!(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        sweeper.remove(group).await;
+        let ended = async || !sweeper.state().is_supervised;
+        divvy_testbed::until(RESTART_LONGEST * 4, "it is given up", ended).await;
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use divvy_testbed::{is_alive, until, until_some};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 use tempfile::TempDir;
 
 use crate::client::ask;
@@ -57,62 +57,32 @@ async fn what_a_command_leaves_behind_is_gone_before_it_is_started_again() {
     assert_eq!(started(at).1, 0);
 }
 
-/// The process of this id, which the test ends.
-struct Ended(Pid);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _gone = kill_process(self.0, Signal::KILL);
-    }
-}
-
-/// An agent that is root and lacks the right to signal processes of other users
-/// runs a command as another user. Where tests do not run as root, that is
-/// impossible: the command is one of the agent's user, and ends when asked to.
+/// Where tests do not run as root, the command is one of the agent's user, and
+/// ends when asked to.
 #[tokio::test]
 async fn a_command_of_another_user_is_reported_and_waited_for() {
-    let superuser = rustix::process::geteuid().is_root();
     let directory = TempDir::new().unwrap();
-    let at = directory.path();
-    let (store, log) = (at.join("store.db"), at.join("log"));
-    let words = format!("agent --store file:{} --preset fast", store.display());
-    let mut divvy = command(&format!("{words} --workloads demo:1 --grace 1s"));
-    let mut limited = std::process::Command::new("setpriv");
-    limited.args(["--bounding-set=-kill", "--inh-caps=-kill", "--"]);
-    limited.arg(divvy.get_program()).args(divvy.get_args());
-    limited
-        .env_remove("DIVVY_STORE")
-        .env_remove("DIVVY_WEBHOOK");
-    let (starts, run_as) = if superuser {
-        (&mut limited, "setpriv --reuid=65534 --clear-groups -- ")
-    } else {
-        (&mut divvy, "")
-    };
+    let log = directory.path().join("log");
+    let (mut agent, run_as) = unprivileged_agent(directory.path());
     let exec = format!(
         "sh -c 'echo $$ > {}; exec {run_as}sleep 1000'",
         log.display()
     );
-    let mut agent = Member::reading(starts.args(["--exec", &exec]));
-    let pid = until_some(SOON, "it runs", async || {
-        let pid = std::fs::read_to_string(&log).ok()?.trim().parse().ok()?;
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-        (name.trim() == "sleep").then_some(pid)
-    })
-    .await;
-    // Nobody else can.
-    let command = superuser.then(|| Ended(Pid::from_raw(pid).unwrap()));
+    let mut agent = Member::reading(agent.args(["--exec", &exec]));
+    let foreign = sleeping(&log).await;
+    let pid = foreign.0.as_raw_nonzero().get();
     agent.signal(Signal::TERM);
-    if superuser {
+    if !run_as.is_empty() {
         let why = "it cannot be signalled, because it runs as another user";
         agent.tells(&format!("the command of demo:0: {why}")).await;
         let left = format!("still there: {pid} (sleep); {why}");
         agent.tells(&left).await;
         assert!(is_alive(pid.unsigned_abs()) && agent.is_running());
         assert!(!agent.told().contains("demo:0 has stopped"));
-        drop(command);
+        drop(foreign);
     }
     assert!(agent.ended().await.success(), "{}", agent.told());
-    assert!(superuser || !agent.told().contains("signalled"));
+    assert!(!run_as.is_empty() || !agent.told().contains("signalled"));
     assert!(!is_alive(pid.unsigned_abs()));
 }
 
@@ -223,12 +193,173 @@ async fn a_sweeper_that_is_killed_has_a_successor() {
         .args(["-KILL", &first[0]])
         .status();
     assert!(killed.unwrap().success());
-    worker.tells("another one has taken its place").await;
+    let why = "warning: the sweeper was killed; another one was started";
+    worker.tells(why).await;
     let second = sweepers_of(worker.id());
     assert!(second.len() == 1 && second != first, "{second:?}");
     worker.signal(Signal::KILL);
     worker.ended().await;
     until(SOON, "none runs", async || started(at) == (2, 0)).await;
+}
+
+fn signal(pid: &str, signal: Signal) {
+    let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+    kill_process(pid, signal).expect("a process of ours");
+}
+
+#[tokio::test]
+async fn a_sweeper_that_stands_still_is_replaced_and_keeps_no_command_from_ending() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let mut worker = worker(at, &["--exec", &exec(at, "wait")]);
+    until(SOON, "both run", async || started(at) == (2, 2)).await;
+    let first = sweepers_of(worker.id());
+    signal(&first[0], Signal::STOP);
+    let why = "did not answer within 5s and was killed; another one was started";
+    worker.tells(&format!("warning: the sweeper {why}")).await;
+    let second = sweepers_of(worker.id());
+    assert!(second.len() == 1 && second != first, "{second:?}");
+    assert_eq!(started(at), (2, 2), "nothing was killed with it");
+    signal(&second[0], Signal::STOP);
+    worker.signal(Signal::TERM);
+    assert!(worker.ended().await.success(), "{}", worker.told());
+    assert_eq!(started(at), (2, 0));
+}
+
+#[tokio::test]
+async fn a_sweeper_that_cannot_be_replaced_is_tried_again_until_it_can() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let words = "worker --store memory --preset fast --partitions demo:2";
+    let mut worker = Member::start_with(words, &["--exec", &exec(at, "wait")]);
+    until(SOON, "both run", async || started(at) == (2, 2)).await;
+    // It can open no more files, and so no pipe to another one.
+    let pid = Pid::from_raw(worker.id().cast_signed());
+    let none = Rlimit {
+        current: Some(0),
+        ..getrlimit(Resource::Nofile)
+    };
+    let before = prlimit(pid, Resource::Nofile, none).unwrap();
+    signal(&sweepers_of(worker.id())[0], Signal::KILL);
+    let why = "warning: the sweeper was killed; no other one can be started yet: ";
+    worker.tells(why).await;
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    worker.tells("another sweeper was started").await;
+    assert_eq!(started(at), (2, 2), "commands run on");
+    worker.signal(Signal::KILL);
+    worker.ended().await;
+    until(SOON, "none runs", async || started(at) == (2, 0)).await;
+}
+
+#[tokio::test]
+async fn commands_are_waited_for_where_sigchld_was_ignored() {
+    let directory = TempDir::new().unwrap();
+    let divvy = command("worker --store memory --preset fast --partitions demo:1");
+    let mut ignoring = std::process::Command::new("sh");
+    ignoring
+        .args(["-c", "trap '' CHLD; exec \"$@\"", "sh"])
+        .arg(divvy.get_program())
+        .args(divvy.get_args())
+        .env_remove("DIVVY_STORE")
+        .env_remove("DIVVY_WEBHOOK")
+        .args(["--exec", &exec(directory.path(), "exit 3")]);
+    let worker = Member::reading(&mut ignoring);
+    worker.tells("it ended (exit status: 3); starting it").await;
+}
+
+/// The process of this id, which the test ends.
+struct Foreign(Pid);
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let _gone = kill_process(self.0, Signal::KILL);
+    }
+}
+
+/// An agent that lacks the right to signal processes of other users, and what
+/// runs a command as another user. Without root there is no other user.
+fn unprivileged_agent(directory: &Path) -> (std::process::Command, &'static str) {
+    let store = directory.join("store.db");
+    let words = format!("agent --store file:{} --preset fast", store.display());
+    let divvy = command(&format!("{words} --workloads demo:1 --grace 1s"));
+    if !rustix::process::geteuid().is_root() {
+        return (divvy, "");
+    }
+    let mut limited = std::process::Command::new("setpriv");
+    limited
+        .args(["--bounding-set=-kill", "--inh-caps=-kill", "--"])
+        .arg(divvy.get_program())
+        .args(divvy.get_args())
+        .env_remove("DIVVY_STORE")
+        .env_remove("DIVVY_WEBHOOK");
+    (limited, "setpriv --reuid=65534 --clear-groups -- ")
+}
+
+/// The first process that wrote itself down and has become `sleep`.
+async fn sleeping(log: &Path) -> Foreign {
+    let pid = until_some(SOON, "it runs", async || {
+        let text = std::fs::read_to_string(log).ok()?;
+        let pid: i32 = text.lines().next()?.parse().ok()?;
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        (name.trim() == "sleep").then_some(pid)
+    });
+    Foreign(Pid::from_raw(pid.await).unwrap())
+}
+
+#[tokio::test]
+async fn a_process_of_another_user_behind_a_shell_is_reported_as_not_signalled() {
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let (mut agent, run_as) = unprivileged_agent(directory.path());
+    let exec = format!(
+        "sh -c '{run_as}sleep 1000 & echo $! >> {}; wait'",
+        log.display()
+    );
+    let mut agent = Member::reading(agent.args(["--exec", &exec]));
+    let foreign = sleeping(&log).await;
+    let pid = foreign.0.as_raw_nonzero();
+    agent.signal(Signal::TERM);
+    if !run_as.is_empty() {
+        let why = "it cannot be signalled, because it runs as another user";
+        for words in [why, &format!("still there: {pid} (sleep); {why}")] {
+            agent
+                .tells(&format!("warning: the command of demo:0: {words}"))
+                .await;
+        }
+        assert!(!agent.told().contains("demo:0 has stopped"));
+    }
+    drop(foreign);
+    assert!(agent.ended().await.success(), "{}", agent.told());
+    assert!(!agent.told().contains("killed, and still there"));
+}
+
+#[tokio::test]
+async fn a_health_command_that_cannot_be_ended_is_not_started_again_beside_itself() {
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let (mut agent, run_as) = unprivileged_agent(directory.path());
+    if run_as.is_empty() {
+        // Without root, every command can be ended.
+        return;
+    }
+    let health = format!(
+        "sh -c 'echo $$ >> {}; exec {run_as}sleep 1000'",
+        log.display()
+    );
+    let more = ["--exec", "sleep 1000", "--health-interval", "200ms"];
+    let agent = Member::reading(agent.args(more).args(["--health-cmd", &health]));
+    let foreign = sleeping(&log).await;
+    let pid = foreign.0.as_raw_nonzero();
+    let left = format!("warning: --health-cmd: still there: {pid} (sleep); it cannot be signalled");
+    agent.tells(&left).await;
+    let started = || std::fs::read_to_string(&log).unwrap().lines().count();
+    assert_eq!(started(), 1);
+    drop(foreign);
+    until(SOON, "it is asked again", async || started() == 2).await;
+    // Also the second is another user's.
+    let text = std::fs::read_to_string(&log).unwrap();
+    let second = text.lines().nth(1).and_then(|pid| pid.parse().ok());
+    let _second = Foreign(second.and_then(Pid::from_raw).unwrap());
 }
 
 fn sweepers_of(parent: u32) -> Vec<String> {
