@@ -140,10 +140,12 @@ impl Census {
                 .into_iter()
                 .map(|query| (query.run, query.reply))
                 .unzip();
-            let mut found = find(&runs).map_err(|error| error.to_string());
+            let found = find(&runs).map_err(|error| error.to_string());
             for (run, reply) in runs.iter().zip(replies) {
-                let answer = match &mut found {
-                    Ok(found) => Ok(found.remove(&run.group).unwrap_or_default()),
+                // Several may ask about one command, also those who do not wait
+                // for the answer any more.
+                let answer = match &found {
+                    Ok(found) => Ok(found.get(&run.group).cloned().unwrap_or_default()),
                     Err(why) => Err(why.clone()),
                 };
                 let _gone = reply.send(answer);
@@ -459,6 +461,27 @@ mod tests {
         assert_eq!(same, escaped, "the pid is another's");
         escaped.signal(Signal::KILL).unwrap();
         shell.wait_for(0);
+    }
+
+    #[tokio::test]
+    async fn everybody_who_asks_about_a_command_gets_the_same_answer() {
+        let mut shell = Shell::start("read line");
+        let expected = shell.wait_for(1);
+        let census = Arc::new(Census::default());
+        // So that both questions are answered by one look.
+        census.queue().is_running = true;
+        let answers = async {
+            tokio::join!(
+                census.alive(shell.run.clone()),
+                census.alive(shell.run.clone()),
+                async { census.run() }
+            )
+        };
+        let (first, second, ()) = answers.await;
+        assert_eq!(
+            (first.unwrap(), second.unwrap()),
+            (expected.clone(), expected)
+        );
     }
 
     #[test]
