@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const RUST_LINES_MAX: usize = 600;
+/// A file that is one coherent thing may be long; beyond this it is several.
+const RUST_LINES_MAX: usize = 800;
 const VAGUE_NAMES: [&str; 4] = ["util", "helper", "common", "misc"];
 const GUIDES: [&str; 5] = [
     "ARCHITECTURE.md",
