@@ -17,7 +17,7 @@ use rustix::process::{
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::census::{CommandRun, LiveProcess, MARK_VARIABLE};
 use super::sweeper::Sweeper;
@@ -110,7 +110,7 @@ impl Leader {
         let mut pause = LOOK_FIRST;
         // What cannot be seen is not waited for here, but when it was killed.
         while self.left(sweeper).await.is_ok_and(|left| !left.is_empty()) {
-            sleep(pause).await;
+            sleep_until(Instant::now() + pause).await;
             pause = (pause * 2).min(LOOK_LONGEST);
         }
     }
@@ -143,7 +143,7 @@ impl Leader {
                 reported = Instant::now();
                 report(&still_there(left, &refused));
             }
-            sleep(pause).await;
+            sleep_until(Instant::now() + pause).await;
             pause = (pause * 2).min(LOOK_LONGEST);
         }
         // Its number is its own only until it is waited for.

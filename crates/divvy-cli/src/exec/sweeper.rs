@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::census::{Census, CommandRun};
 use super::leader::Leader;
@@ -321,7 +321,7 @@ async fn supervise(supervised: Supervised) {
                 }
             }
         }
-        sleep(pause).await;
+        sleep_until(Instant::now() + pause).await;
         pause = (pause * 2).min(RESTART_LONGEST);
     }
 }
@@ -332,7 +332,7 @@ async fn serve(weak: &Weak<Sweeper>, changed: &Notify, process: &mut Process) ->
     loop {
         tokio::select! {
             () = changed.notified() => {}
-            () = sleep(PING_INTERVAL) => {}
+            () = sleep_until(Instant::now() + PING_INTERVAL) => {}
             // It writes nothing unasked: this is its end.
             _ = process.output.fill_buf() => return Some("was killed".to_owned()),
         }

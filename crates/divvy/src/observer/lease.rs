@@ -69,7 +69,6 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
     for some in keys.chunks(HOLDERS_PER_CALL) {
         holders.extend(store.holders(some).await?);
     }
-    problems.extend(endless(&keys, &holders));
     for (key, holder) in keys.iter().zip(&mut holders) {
         // A worker has a name. Nobody can take the lease, and nobody works on it.
         if holder.as_ref().is_some_and(|it| it.worker.is_empty()) {
@@ -79,6 +78,7 @@ pub(super) async fn look(store: &dyn Leases) -> Result<Snapshot, StoreError> {
             ));
         }
     }
+    problems.extend(endless(&keys, &holders));
     let quarantine = members.iter().any(|member| said(member).quarantined);
     let held = keys.iter().zip(holders);
     let partitions = held.map(|(key, holder)| {

@@ -15,7 +15,7 @@ use divvy::{Balanced, Partition};
 use divvy_core::store::KeyValueTable;
 use divvy_testbed::until;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use crate::bed::SOON;
 
@@ -104,7 +104,7 @@ impl Store for Client {
 
     async fn incarnation(&self) -> Result<Incarnation, StoreError> {
         let connects = self.connects();
-        sleep(self.ask(|state| state.delay).await).await;
+        sleep_until(Instant::now() + self.ask(|state| state.delay).await).await;
         let life = self.ask(|state| state.life).await;
         self.told_on.store(connects, Ordering::SeqCst);
         Ok(Incarnation::new(life.to_string()))
