@@ -123,6 +123,11 @@ export class Model extends EventTarget {
     this.events = merged.sort((a, b) => a.number - b.number).slice(-EVENTS);
   }
 
+  /** The number of the event after which some are missing, if some are. */
+  get gap() {
+    return this.events.findLast(({ number }, at) => this.events[at + 1]?.number > number + 1)?.number ?? null;
+  }
+
   /** The time in the world: what the server said, and what has passed since. */
   now() {
     const { now_ms, running, speed } = this.clock;

@@ -72,6 +72,10 @@ export class Timeline extends EventTarget {
       if (run !== this.#model.run) return;
       this.#model.merge(events);
       if (!this.#isRead) this.#show();
+      // Deltas that came before the answer may have begun after it ends. What the server no longer
+      // has stays missing.
+      const { gap } = this.#model;
+      if (gap !== null && gap !== after) await this.#load(true, gap);
     } catch {
       // The stream says by itself that the server is gone; what comes after is shown anyway.
     }

@@ -53,6 +53,39 @@ async fn pane_says_why_and_by_whom() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn events_between_the_first_answer_and_the_first_delta_are_shown() {
+    let server = Served::start(Setup::default());
+    let page = Visit::to(&server, Window::DESKTOP).await;
+    page.settles("8").await;
+    // The answer is from before anything started, and comes after the deltas.
+    page.run(
+        "(() => {
+            const real = window.fetch;
+            window.fetch = async (path, options) => {
+                const reply = await real(path, options);
+                if (!path.includes('timeline?after=0')) return reply;
+                window.fetch = real;
+                const { events, oldest } = await reply.json();
+                await new Promise((go) => { window.goOn = go; });
+                return new Response(JSON.stringify({ events: events.slice(0, 4), oldest }));
+            };
+        })()",
+    )
+    .await;
+    page.act(&json!({"action": "reset", "workers": 8, "partitions": 600}))
+        .await;
+    page.act(&json!({"action": "hold"})).await;
+    page.until("window.goOn").await;
+    // One delta is for all of it, and has only the last events.
+    page.act(&json!({"action": "step", "ms": 10_000})).await;
+    page.until("document.querySelector('#strip .owned dd').textContent === '600 / 600'")
+        .await;
+    page.run("window.goOn()").await;
+    explain(&page, "orders:3").await;
+    page.has_no_complaints();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn overlap_is_said_and_nothing_else_is_promised() {
     let server = Served::start(Setup::default());
     let page = Visit::to(&server, Window::DESKTOP).await;
