@@ -61,6 +61,9 @@ async fn death_happens_as_the_page_foretold() {
     let page = Visit::to(&server, Window::DESKTOP).await;
     page.settles("8").await;
     page.click("#cards .card:nth-child(4) .main").await;
+    // The sentence pushes the button down when it comes.
+    page.until("document.querySelector('.worker-detail .why').textContent.length > 20")
+        .await;
     page.click("#what-if").await;
     page.until("document.querySelectorAll('.gains li').length === 7")
         .await;
