@@ -36,17 +36,18 @@ impl Member {
         }
         leading.beat += 1;
         self.serial += 1;
-        leading.beat_sent = Some(SentBeat {
-            serial: self.serial,
-            at: self.clock.now,
-            over: leading.revision,
-        });
         let record = LeaderRecord {
             epoch: leading.epoch,
             session: session.id,
             beat: leading.beat,
             lease,
         };
+        leading.beat_sent = Some(SentBeat {
+            serial: self.serial,
+            at: self.clock.now,
+            record: record.clone(),
+            over: leading.revision,
+        });
         let expected = Expected::At(leading.revision);
         let purpose = if resigns {
             Purpose::Resign
@@ -75,13 +76,9 @@ impl Member {
                 // A watch may have shown what came after it before.
                 leading.revision = leading.revision.max(revision);
                 leading.beats_lost = 0;
-                let session = self.session.as_ref().map(|session| session.id);
-                if let (Some((known, record)), Some(session)) = (&mut self.election.record, session)
-                    && *known <= revision
-                {
-                    *known = revision;
-                    record.session = session;
-                    record.beat = leading.beat;
+                let known = &mut self.election.record;
+                if known.as_ref().is_some_and(|(known, _)| *known <= revision) {
+                    *known = Some((revision, sent.record));
                 }
                 self.acknowledged(sent.at);
                 if went_back.is_some() {

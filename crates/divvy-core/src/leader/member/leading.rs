@@ -15,7 +15,7 @@ use super::timers::Timer;
 use super::trigger::Trigger;
 use crate::control::Control;
 use crate::leader::move_log::MoveLog;
-use crate::leader::record::{Holding, SessionId, Version};
+use crate::leader::record::{Holding, LeaderRecord, SessionId, Version};
 use crate::moment::Moment;
 use crate::store::{Key, Revision};
 
@@ -46,11 +46,12 @@ pub(super) enum Base {
 }
 
 /// A beat that was sent, and not answered.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct SentBeat {
     /// Which write it is.
     pub(super) serial: u64,
     pub(super) at: Moment,
+    pub(super) record: LeaderRecord,
     /// The revision that it was to replace.
     pub(super) over: Revision,
 }
