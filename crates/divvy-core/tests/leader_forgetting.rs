@@ -6,10 +6,10 @@ mod cluster;
 
 use std::time::Duration;
 
-use cluster::Cluster;
+use cluster::{Cluster, stranger};
 use divvy_core::leader::{
     Event, HookEnd, LeaderRecord, LeaderSettings, Life, RootHead, STOPPING_MAX, STRUCK_OUT,
-    SessionId, Version, Watched, WorkerRecord,
+    SessionId, Watched, WorkerRecord,
 };
 use divvy_core::store::{Change, Entry, Key, Revision};
 use divvy_core::{Health, Moment};
@@ -84,22 +84,9 @@ fn observers(cluster: &Cluster) -> (Vec<usize>, Vec<usize>) {
 /// The record of a worker that is there, holds nothing and says this alarm.
 fn alarmed(alarm: u64) -> WorkerRecord {
     WorkerRecord {
-        instance: "stranger".into(),
-        session: SessionId(7),
-        beat: 2,
-        lease: fast().heartbeat_ttl,
-        life: Life::Live,
-        acked: Version::default(),
-        stopping: Vec::new(),
-        adopted: Version::default(),
-        token_max: None,
-        health: Health::Healthy,
         weight: 0.0,
-        zone: None,
-        refresh: 0,
         alarm,
-        unable: Vec::new(),
-        longest: fast().heartbeat_ttl,
+        ..stranger(7)
     }
 }
 
@@ -126,6 +113,19 @@ fn show_lost(cluster: &mut Cluster, node: usize, key: &Key, ahead: u64, value: V
         revision: Revision::new(revision).unwrap(),
     };
     cluster.tell(node, Event::Seen(Change::Put(lost)));
+}
+
+/// Shows a node another root than the one that was written: the store has
+/// forgotten.
+fn show_wrong_root(cluster: &mut Cluster, node: usize) {
+    let root = cluster.table.get(&root_key()).unwrap();
+    let mut value = root.value.to_vec();
+    value.reverse();
+    let wrong = Entry {
+        value: value.into(),
+        ..root
+    };
+    cluster.tell(node, Event::Seen(Change::Put(wrong)));
 }
 
 // The cluster checks at every start that nobody else has authority over the
@@ -317,14 +317,7 @@ fn an_alarm_lasts_until_a_quarantine_answers_it() {
     let finder = (leader + 1) % 3;
     // It finds out while it does not reach the store, so nobody knows yet.
     cluster.nodes[finder].is_cut = true;
-    let root = cluster.table.get(&root_key()).unwrap();
-    let mut value = root.value.to_vec();
-    value.reverse();
-    let wrong = Entry {
-        value: value.into(),
-        ..root
-    };
-    cluster.tell(finder, Event::Seen(Change::Put(wrong)));
+    show_wrong_root(&mut cluster, finder);
     // Meanwhile another leads, with a later epoch.
     cluster.kill(leader);
     cluster.run(Duration::from_secs(3));
@@ -344,17 +337,24 @@ fn an_alarm_is_told_while_stop_hooks_of_the_ended_session_run() {
     let finder = (cluster.leader().unwrap() + 1) % 3;
     let id = id_of(&cluster, finder);
     cluster.nodes[finder].hook_time = None;
-    let root = cluster.table.get(&root_key()).unwrap();
-    let mut value = root.value.to_vec();
-    value.reverse();
-    let wrong = Entry {
-        value: value.into(),
-        ..root
-    };
-    cluster.tell(finder, Event::Seen(Change::Put(wrong)));
+    show_wrong_root(&mut cluster, finder);
     cluster.run(fast().heartbeat_interval);
     assert!(!cluster.nodes[finder].unended.is_empty());
     assert!(record_of(&cluster, &id).alarm > 0);
+}
+
+#[test]
+fn an_epoch_that_only_a_replaced_record_knows_is_passed_on() {
+    let mut cluster = Cluster::settled(fast(), 1, 4);
+    let before = root_of(&cluster).version();
+    cluster.kill(0);
+    cluster.delete(&root_key(), true);
+    cluster.delete(&leader_key(), true);
+    cluster.unix_ms -= 60_000;
+    cluster.join("host-0");
+    cluster.settle();
+    let after = root_of(&cluster).version();
+    assert!(after > before, "{after} after {before}");
 }
 
 /// Work of a worker that could not renew for longer than its lease, a moment

@@ -6,7 +6,7 @@ mod cluster;
 
 use std::time::Duration;
 
-use cluster::Cluster;
+use cluster::{Cluster, stranger};
 use divvy_core::leader::{
     EPOCH_MAX, Event, Holding, LeaderRecord, LeaderSettings, Life, Lifecycle, MemberSetup, Root,
     RootHead, SelfDescription, SessionEntry, SessionId, Shutdown, VERSION_NUMBER_MAX, Version,
@@ -25,28 +25,6 @@ fn worker_key(id: &str) -> Key {
 
 fn key(name: &str) -> Key {
     Key::new([name]).unwrap()
-}
-
-/// The record of a worker that is there and does nothing else.
-fn stranger(session: u128) -> WorkerRecord {
-    WorkerRecord {
-        instance: "stranger".into(),
-        session: SessionId(session),
-        beat: 2,
-        lease: fast().heartbeat_ttl,
-        life: Life::Live,
-        acked: Version::default(),
-        stopping: Vec::new(),
-        adopted: Version::default(),
-        token_max: None,
-        health: Health::Healthy,
-        weight: 1.0,
-        zone: None,
-        refresh: 0,
-        alarm: 0,
-        unable: Vec::new(),
-        longest: fast().heartbeat_ttl,
-    }
 }
 
 /// Runs for so long while a stranger renews what it wrote.

@@ -122,7 +122,8 @@ pub struct WorkerRecord {
     pub stopping: Vec<u64>,
     /// The newest root that it has adopted.
     pub adopted: Version,
-    /// The highest token that it was ever given.
+    /// The highest token that it was ever given, or that the record it replaced
+    /// told of.
     pub token_max: Option<Token>,
     /// Whether it may own partitions.
     pub health: Health,

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divvy_core::leader::{
-    Action, Clock, Event, HookEnd, HookId, LeaderSettings, Member, MemberSetup, Operation, Reply,
-    Report, SelfDescription, Shutdown, State, StoreOutage, Watched,
+    Action, Clock, Event, HookEnd, HookId, LeaderSettings, Life, Member, MemberSetup, Operation,
+    Reply, Report, SelfDescription, SessionId, Shutdown, State, StoreOutage, Version, Watched,
+    WorkerRecord,
 };
 use divvy_core::store::{Change, Entry, Incarnation, Key, KeyValueTable, Outcome, StoreErrorKind};
 use divvy_core::{Balanced, Health, Moment, Partitions, Strategy};
@@ -504,5 +505,28 @@ impl Cluster {
             }
         }
         owners
+    }
+}
+
+/// The record of a worker that is there and does nothing else.
+pub(crate) fn stranger(session: u128) -> WorkerRecord {
+    let lease = LeaderSettings::fast().heartbeat_ttl;
+    WorkerRecord {
+        instance: "stranger".into(),
+        session: SessionId(session),
+        beat: 2,
+        lease,
+        life: Life::Live,
+        acked: Version::default(),
+        stopping: Vec::new(),
+        adopted: Version::default(),
+        token_max: None,
+        health: Health::Healthy,
+        weight: 1.0,
+        zone: None,
+        refresh: 0,
+        alarm: 0,
+        unable: Vec::new(),
+        longest: lease,
     }
 }

@@ -7,6 +7,7 @@ use super::Member;
 use super::keys::Keys;
 use super::observation::Observed;
 use super::operations::Purpose;
+use super::quarantine::epoch_of;
 use super::session::Session;
 use super::timers::Timer;
 use crate::hash;
@@ -306,6 +307,7 @@ impl Member {
     fn send_claim(&mut self, worker: Box<str>, expected: Expected) {
         let session = SessionId(self.random.next_wide());
         let key = Keys::worker(&worker);
+        self.inherit_tokens(&key);
         let record = WorkerRecord {
             instance: self.setup.instance.clone(),
             session,
@@ -334,6 +336,19 @@ impl Member {
         let timeout = self.setup.settings.renewal_timeout();
         self.timers.cancel(Timer::Claim);
         self.write_within(key, expected, record.encode(), Purpose::Claim, timeout);
+    }
+
+    /// Where the root is lost, too, the record that is written over may be the
+    /// last to know which epochs there were.
+    fn inherit_tokens(&mut self, key: &Key) {
+        let Some(replaced) = self.observation.get(key) else {
+            return;
+        };
+        let record = &replaced.record;
+        let told = record.token_max.max(record.adopted.token());
+        if self.is_credible(epoch_of(told)) {
+            self.token_max = self.token_max.max(told);
+        }
     }
 
     pub(super) fn claim_answered(&mut self, reply: Reply) {

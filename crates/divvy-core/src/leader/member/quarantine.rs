@@ -339,6 +339,6 @@ impl Member {
     }
 }
 
-fn epoch_of(token: Option<Token>) -> u64 {
+pub(super) fn epoch_of(token: Option<Token>) -> u64 {
     token.map_or(0, |token| token.get().unsigned_abs() >> TOKEN_NUMBER_BITS)
 }
