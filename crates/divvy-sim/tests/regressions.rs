@@ -116,6 +116,16 @@ fn a_claim_that_arrives_twice_may_follow_a_deleted_record() {
 }
 
 #[test]
+fn a_leader_that_raised_its_epoch_remembers_it_when_it_leads_again() {
+    holds(835_897_352_252, &[0, 1, 2, 5, 6, 7, 8, 9, 11]);
+}
+
+#[test]
+fn a_session_whose_record_was_created_again_may_be_given_more() {
+    holds(835_897_347_005, &[1, 3, 5, 7, 8, 9, 10, 11, 12]);
+}
+
+#[test]
 fn a_worker_does_not_take_its_own_session_for_anothers() {
     holds_in(Mode::Lease, 131, &[]);
     holds_in(Mode::Lease, 290, &[]);

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use divvy_core::hash;
-use divvy_core::leader::{Committed, Holding, Life, SessionEntry, Version};
+use divvy_core::leader::{Committed, Holding, Life, SessionEntry, SessionId, Version};
 use divvy_core::store::Token;
 
 use super::excuse::Excuse;
@@ -66,7 +66,7 @@ impl GrantCondition {
         if before.root.quarantine {
             self.waited(seen, before)?;
         }
-        eligible(seen.ledger, root)
+        eligible(seen.ledger, before, root)
     }
 
     /// For as long as the slowest clock takes for the longest lease that the
@@ -123,9 +123,18 @@ fn left<'a>(
 }
 
 /// Whoever is granted something by this root has renewed since its claim: a
-/// claim alone may have been applied long after it was sent.
-fn eligible(ledger: &Ledger, root: &Committed) -> Result<(), String> {
+/// claim alone may have been applied long after it was sent. Whoever had
+/// something before has, also if its record was lost and created again.
+fn eligible(ledger: &Ledger, before: &Committed, root: &Committed) -> Result<(), String> {
     let granted = root.root.version.token();
+    let had_some = |id: SessionId| {
+        let sessions = &before.root.sessions;
+        let mut holdings = before.root.holdings.iter();
+        holdings.any(|holding| match *holding {
+            Holding::Held { session, .. } => sessions[session as usize].session == id,
+            Holding::None | Holding::Revoking { .. } => false,
+        })
+    };
     for holding in &root.root.holdings {
         let Holding::Held { session, token } = *holding else {
             continue;
@@ -135,7 +144,7 @@ fn eligible(ledger: &Ledger, root: &Committed) -> Result<(), String> {
         let only_claimed = known.is_some_and(|record| {
             record.session == entry.session && record.beat < 2 && record.life == Life::Live
         });
-        if Some(token) == granted && only_claimed {
+        if Some(token) == granted && only_claimed && !had_some(entry.session) {
             return Err(format!("{} was granted at its first beat", entry.worker));
         }
     }

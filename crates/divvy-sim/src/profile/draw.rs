@@ -143,17 +143,22 @@ fn more_faults(dice: &mut Dice, profile: &Profile) -> Vec<Fault> {
         profile.faults_until.elapsed(),
     );
     let count = dice.pick(&[0, 0, 1, 2, 4]);
-    // Where a store forgets, tokens rise from clocks alone.
+    // Where a store forgets, or the root is deleted and everybody starts anew,
+    // tokens rise from clocks alone.
     let forgets = |fault: &Fault| matches!(fault.kind, FaultKind::Amnesia { .. });
+    let deletes = |fault: &Fault| matches!(fault.kind, FaultKind::Delete(..));
+    let steps = |fault: &Fault| matches!(fault.kind, FaultKind::WallStep(..));
     let forgets = profile.faults.iter().any(forgets);
-    let mut faults = Vec::new();
+    let mut faults: Vec<Fault> = Vec::new();
     for _ in 0..count {
         let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
         let what = dice.below(usize::MAX);
         let (kind, lasts) = match dice.below(10) {
-            0..3 => (FaultKind::Delete(what, dice.chance(0.5)), Duration::ZERO),
+            0..3 if !faults.iter().any(steps) => {
+                (FaultKind::Delete(what, dice.chance(0.5)), Duration::ZERO)
+            }
             3..6 => (FaultKind::Override(what), Duration::ZERO),
-            6 if !forgets => {
+            6 if !forgets && !faults.iter().any(deletes) => {
                 let by = dice.pick(&[-DAY_MS, -60_000, -1000, 1000, 60_000, DAY_MS]);
                 (FaultKind::WallStep(what, by), Duration::ZERO)
             }
