@@ -28,6 +28,7 @@ mod steady_work;
 mod stop_before_start;
 mod taken_over;
 mod whole_roots;
+mod witnesses;
 
 use std::fmt;
 use std::time::Duration;

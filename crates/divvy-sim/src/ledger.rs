@@ -30,9 +30,9 @@ pub struct Ledger {
     pub leader: Option<Known<LeaderRecord>>,
     /// The root.
     pub root: Option<Known<Committed>>,
-    /// Worker records that a stranger deleted, as they were: what they proved
-    /// stays true.
-    pub(crate) deleted: BTreeMap<Box<str>, Known<WorkerRecord>>,
+    /// Worker records that a stranger deleted, as they were, the last one last:
+    /// what they proved stays true, also when less is written in their place.
+    pub(crate) deleted: BTreeMap<Box<str>, Vec<Known<WorkerRecord>>>,
 }
 
 /// A value as what its key says that it is.
@@ -89,13 +89,15 @@ impl Ledger {
     /// A stranger deletes a worker's record.
     pub(crate) fn delete_worker(&mut self, id: &str) {
         if let Some(known) = self.workers.remove(id) {
-            self.deleted.insert(id.into(), known);
+            self.deleted.entry(id.into()).or_default().push(known);
         }
     }
 
-    /// The last record of a worker, also if it was deleted since.
-    pub(crate) fn last_of(&self, id: &str) -> Option<&Known<WorkerRecord>> {
-        self.workers.get(id).or_else(|| self.deleted.get(id))
+    /// The record of a worker, and those that were deleted before it, the last
+    /// first.
+    pub(crate) fn records_of(&self, id: &str) -> impl Iterator<Item = &Known<WorkerRecord>> {
+        let deleted = self.deleted.get(id).into_iter().flatten().rev();
+        self.workers.get(id).into_iter().chain(deleted)
     }
 
     /// Reads a value that is about to be entered.

@@ -126,6 +126,20 @@ fn a_session_whose_record_was_created_again_may_be_given_more() {
 }
 
 #[test]
+fn what_a_record_proved_before_it_was_deleted_stays_proved() {
+    holds(7_000_000_835, &[1]);
+    holds(7_000_028_180, &[15]);
+}
+
+#[test]
+fn nobody_can_tell_what_a_store_lost_when_all_who_saw_it_are_gone() {
+    holds(
+        7_000_024_176,
+        &[0, 2, 3, 4, 5, 6, 7, 9, 10, 11, 13, 14, 15, 16],
+    );
+}
+
+#[test]
 fn a_worker_does_not_take_its_own_session_for_anothers() {
     holds_in(Mode::Lease, 131, &[]);
     holds_in(Mode::Lease, 290, &[]);

@@ -9,14 +9,16 @@
 use std::time::Duration;
 
 use divvy_core::hash;
-use divvy_core::leader::{Committed, Holding, Life, SessionEntry, SessionId, Version};
+use divvy_core::leader::{
+    Committed, Holding, Life, SessionEntry, SessionId, Version, WorkerRecord,
+};
 use divvy_core::store::Token;
 
 use super::excuse::Excuse;
 use super::{Bounds, Invariant};
 use crate::clock::RATE_ERROR_MAX_PPM;
 use crate::fact::{Fact, Seen};
-use crate::ledger::Ledger;
+use crate::ledger::{Known, Ledger};
 use crate::time::TrueTime;
 
 #[derive(Debug, Clone)]
@@ -151,15 +153,28 @@ fn eligible(ledger: &Ledger, before: &Committed, root: &Committed) -> Result<(),
     Ok(())
 }
 
+/// Any record of the worker may prove it: what was created again after it was
+/// deleted says less than the one before.
 fn gone_or_acked(
     ledger: &Ledger,
     entry: &SessionEntry,
     since: Option<Version>,
     name: &str,
 ) -> Result<(), String> {
-    let Some(known) = ledger.last_of(&entry.worker) else {
+    let proofs = ledger.records_of(&entry.worker);
+    let mut proofs = proofs.map(|known| gone_or_acked_by(known, entry, since, name));
+    let Some(last) = proofs.next() else {
         return Err(format!("the record of {} is missing", entry.worker));
     };
+    last.or_else(|why| proofs.find(Result::is_ok).unwrap_or(Err(why)))
+}
+
+fn gone_or_acked_by(
+    known: &Known<WorkerRecord>,
+    entry: &SessionEntry,
+    since: Option<Version>,
+    name: &str,
+) -> Result<(), String> {
     let record = &known.value;
     let other = record.session != entry.session || record.life != Life::Live;
     if known.revision > entry.seen && other {

@@ -69,7 +69,8 @@ impl RightfulWrites {
     ) -> Result<(), String> {
         let Some(known) = ledger.workers.get(id) else {
             let is_known = self.begun.contains_key(&after.session);
-            let deleted = ledger.deleted.get(id).map(|known| known.value.session);
+            let deleted = ledger.deleted.get(id).and_then(|deleted| deleted.last());
+            let deleted = deleted.map(|known| known.value.session);
             return match after.life {
                 // A claim that arrived twice, and a stranger deleted what came
                 // of it between.

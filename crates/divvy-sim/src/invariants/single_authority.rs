@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use divvy_core::leader::{Life, WorkerRecord};
 
 use super::excuse::Excuse;
+use super::witnesses::Witnesses;
 use super::{Bounds, Invariant};
 use crate::fact::{Disturbed, Fact, Seen};
 use crate::ledger::Ledger;
@@ -37,6 +38,7 @@ pub(super) struct SingleAuthority {
     /// Members whose machine sleeps, and their commands with it.
     asleep: Vec<bool>,
     excuse: Excuse,
+    witnesses: Witnesses,
     /// By member, whether another live worker's record said that the store
     /// forgot when its own was first written since it last knew of that.
     renewed: Vec<Option<bool>>,
@@ -64,6 +66,7 @@ impl SingleAuthority {
             working: vec![Vec::new(); bounds.partitions_max],
             asleep: vec![false; bounds.members_max],
             excuse: Excuse::new(bounds.lease * 2),
+            witnesses: Witnesses::new(bounds.members_max),
             renewed: vec![None; bounds.members_max],
             warned: vec![false; bounds.members_max],
             is_stale: bounds.is_stale,
@@ -285,6 +288,7 @@ impl Invariant for SingleAuthority {
 
     fn observe(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         self.excuse.observe(seen);
+        self.witnesses.observe(seen);
         match *seen.fact {
             Fact::StartCalled {
                 member, partition, ..
@@ -338,10 +342,15 @@ impl Invariant for SingleAuthority {
                 partition,
                 token,
                 seen: higher,
-            } if self.is_promised && !self.is_excused(seen.at, member, partition) => Err(format!(
-                "the effect of partition {partition} at m{member} with token {token} was refused \
-                 inside its deadline: {higher} was there before"
-            )),
+            } if self.is_promised
+                && !self.is_excused(seen.at, member, partition)
+                && !self.witnesses.are_gone(higher) =>
+            {
+                Err(format!(
+                    "the effect of partition {partition} at m{member} with token {token} was \
+                     refused inside its deadline: {higher} was there before"
+                ))
+            }
             _ => Ok(()),
         }
     }
