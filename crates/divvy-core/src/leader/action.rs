@@ -47,6 +47,10 @@ pub enum Action {
     /// back [`HookEnd::Cancelled`](super::HookEnd::Cancelled). One that has
     /// ended meanwhile, or cannot be ended, ends as it does.
     CancelStart(HookId),
+    /// The partition of a start hook that may still wait for its turn was asked
+    /// back: if it does, end it without calling it, and hand back
+    /// [`HookEnd::Failed`](super::HookEnd::Failed).
+    WithdrawStart(HookId),
     /// Call the stop hook. The grant is over already, or ends at the deadline.
     StopPartition {
         /// Which call this is.

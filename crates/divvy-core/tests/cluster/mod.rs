@@ -215,6 +215,7 @@ impl Cluster {
                         self.after(TRIP, Due::Member(node, end));
                     }
                 }
+                Action::WithdrawStart(_) => {}
                 Action::StopPartition { id, partition, .. } => {
                     let stopped = self.nodes[node].runs.remove(partition.as_str());
                     assert!(

@@ -48,6 +48,10 @@ impl World {
                 self.cancel_start(member, id);
                 Ok(())
             }
+            Action::WithdrawStart(id) => {
+                self.withdraw_start(member, id);
+                Ok(())
+            }
             Action::StopPartition { id, partition, .. } => {
                 self.stop_partition(member, id, number_of(partition.as_str()))
             }
@@ -151,6 +155,16 @@ impl World {
         let arrival = Arrival::Hook(id, HookEnd::Cancelled);
         let after = self.way();
         self.after(after, Happening::Arrive(member, generation, arrival));
+    }
+
+    /// Without a grant, a start that waits is not called.
+    fn withdraw_start(&mut self, member: usize, id: HookId) {
+        let process = &mut self.processes[member];
+        let waiting = process.waiting.iter().find(|hook| hook.id == id);
+        let running = waiting.and_then(|hook| process.running.get_mut(&hook.partition));
+        if let Some(running) = running {
+            running.void = true;
+        }
     }
 
     /// Counts what a root changes.

@@ -477,6 +477,7 @@ impl Small {
             }),
             Action::ReleaseLeadership
             | Action::CancelStart(_)
+            | Action::WithdrawStart(_)
             | Action::Report(_)
             | Action::Abort(_)
             | Action::Ended => Ok(()),

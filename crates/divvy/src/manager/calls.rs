@@ -47,12 +47,18 @@ pub(super) struct Calls {
     start_queue: HookQueue,
     stop_queue: HookQueue,
     grants: HashMap<Box<str>, Grant>,
-    /// How to end a start that is under way.
-    starts: HashMap<HookId, oneshot::Sender<()>>,
+    starts: HashMap<HookId, Start>,
     serial: mpsc::UnboundedSender<Serial>,
     waiting: Arc<AtomicUsize>,
     line: JoinHandle<()>,
     batch: Batch,
+}
+
+/// A start that waits for its turn or runs.
+struct Start {
+    /// Asks for its end.
+    cancel: oneshot::Sender<()>,
+    grant: Grant,
 }
 
 /// How long hooks may take.
@@ -165,7 +171,11 @@ impl Calls {
         self.grants.insert(partition.as_str().into(), grant.clone());
         self.batch.added.push(partition.clone());
         let (cancel, cancelled) = oneshot::channel();
-        self.starts.insert(id, cancel);
+        let start = Start {
+            cancel,
+            grant: grant.clone(),
+        };
+        self.starts.insert(id, start);
         let hook = Hook::Assigned { grant, cancelled };
         let turn = self.turn(id, partition, self.limits.start, hook);
         self.start_queue.add(turn);
@@ -173,9 +183,17 @@ impl Calls {
 
     /// Ends a start hook, if it is still under way and lets go of its thread.
     pub(super) fn cancel(&mut self, id: HookId) {
-        if let Some(cancel) = self.starts.remove(&id) {
+        if let Some(start) = self.starts.remove(&id) {
             // It may have ended meanwhile.
-            let _ended = cancel.send(());
+            let _ended = start.cancel.send(());
+        }
+    }
+
+    /// Ends a start hook that still waits for its turn: without a grant it is
+    /// not called.
+    pub(super) fn withdraw(&self, id: HookId) {
+        if let Some(start) = self.starts.get(&id) {
+            start.grant.end();
         }
     }
 

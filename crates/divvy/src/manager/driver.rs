@@ -434,6 +434,7 @@ impl Driver {
                 self.parts.calls.start(id, partition, token);
             }
             Action::CancelStart(id) => self.parts.calls.cancel(id),
+            Action::WithdrawStart(id) => self.parts.calls.withdraw(id),
             Action::StopPartition {
                 id,
                 partition,

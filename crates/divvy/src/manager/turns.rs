@@ -1,5 +1,5 @@
 //! Hooks of partitions wait for their turn: so many start at once, and so many
-//! stop. Those that wait cost next to nothing, however many there are.
+//! stop.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use divvy_core::leader::{Event, HookEnd, HookId, Version};
 use divvy_core::store::Token;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, Span};
 
@@ -78,35 +78,31 @@ impl Turn {
     }
 }
 
-/// Hooks that wait for their turn: those that start, or those that stop.
+/// Hooks that wait for their turn or run: those that start, or those that stop.
 pub(super) struct Queue {
-    turns: mpsc::UnboundedSender<Turn>,
+    caller: Arc<Caller>,
     limiter: Arc<HookLimiter>,
-    task: JoinHandle<()>,
+    calls: JoinSet<()>,
 }
 
 impl Queue {
     pub(super) fn new(hook: &'static str, concurrency: usize, caller: &Arc<Caller>) -> Self {
-        let limiter = HookLimiter::new(hook, concurrency);
-        let (turns, taken) = mpsc::unbounded_channel();
-        let run = Arc::clone(caller).run(taken, Arc::clone(&limiter));
         Self {
-            turns,
-            limiter,
-            task: tokio::spawn(run.in_current_span()),
+            caller: Arc::clone(caller),
+            limiter: HookLimiter::new(hook, concurrency),
+            calls: JoinSet::new(),
         }
     }
 
-    pub(super) fn add(&self, turn: Turn) {
-        // Taken until this ends.
-        let _ended = self.turns.send(turn);
+    pub(super) fn add(&mut self, turn: Turn) {
+        while self.calls.try_join_next().is_some() {}
+        let made = Arc::clone(&self.caller).make(turn, Arc::clone(&self.limiter));
+        self.calls.spawn(made.in_current_span());
     }
 
     /// Nobody waits for an answer any more: whatever still runs is dropped.
-    pub(super) async fn end(self) {
-        self.limiter.close();
-        drop(self.turns);
-        let _panicked = self.task.await;
+    pub(super) async fn end(mut self) {
+        self.calls.shutdown().await;
     }
 }
 
@@ -119,40 +115,19 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    async fn run(
-        self: Arc<Self>,
-        mut turns: mpsc::UnboundedReceiver<Turn>,
-        limiter: Arc<HookLimiter>,
-    ) {
-        let mut running = JoinSet::new();
-        while let Some(turn) = turns.recv().await {
-            let waiting = Waiting {
-                partition: &turn.partition,
-                since: turn.asked,
-                patience: turn.limit,
-                grant: turn.grant(),
-            };
-            // Never waited for: it is reported again.
-            let report = |text: String| {
-                let problem = ManagerError::Problem(text.into());
-                let _full = self.driver.try_send(Input::Problem(problem));
-            };
-            let Some(permit) = limiter.turn(waiting, report).await else {
-                break;
-            };
-            while running.try_join_next().is_some() {}
-            let made = Arc::clone(&self).make(turn, permit, Arc::clone(&limiter));
-            running.spawn(made.in_current_span());
-        }
-        running.shutdown().await;
-    }
-
-    async fn make(
-        self: Arc<Self>,
-        turn: Turn,
-        permit: hook_limiter::Turn,
-        limiter: Arc<HookLimiter>,
-    ) {
+    async fn make(self: Arc<Self>, turn: Turn, limiter: Arc<HookLimiter>) {
+        let waiting = Waiting {
+            partition: &turn.partition,
+            since: turn.asked,
+            patience: turn.limit,
+            grant: turn.grant(),
+        };
+        // Never waited for: it is reported again.
+        let report = |text: String| {
+            let problem = ManagerError::Problem(text.into());
+            let _full = self.driver.try_send(Input::Problem(problem));
+        };
+        let permit = limiter.turn(waiting, report).await;
         let (id, asked, grant) = (turn.id, turn.asked, turn.grant().cloned());
         let is_start = matches!(turn.hook, Hook::Assigned { .. });
         let may_call = match &turn.hook {

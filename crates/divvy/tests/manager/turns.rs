@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use divvy::Partition;
-use divvy::manager::{Grant, HookError, Hooks, Shutdown};
+use divvy::manager::{Grant, HookError, Hooks, ManagerError, Shutdown};
 use divvy_testbed::until;
 
 use crate::bed::{Bed, SOON};
@@ -25,6 +25,7 @@ struct Gates {
     stops: AtomicUsize,
     /// Grants, and whether they were current when they came.
     grants: Mutex<Vec<(Grant, bool)>>,
+    errors: Mutex<Vec<String>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -36,8 +37,8 @@ impl Gated {
     }
 
     async fn second_start(&self) {
-        until(SOON, "a start hangs", async || {
-            self.0.starts.load(Ordering::SeqCst) == 2
+        until(SOON, "two have started", async || {
+            self.0.starts.load(Ordering::SeqCst) >= 2
         })
         .await;
     }
@@ -74,6 +75,10 @@ impl Hooks for Gated {
             while_set(&self.0.changes_hang).await;
         }
         Ok(())
+    }
+
+    async fn error(&self, error: &ManagerError) {
+        self.0.errors.lock().unwrap().push(error.to_string());
     }
 }
 
@@ -131,6 +136,23 @@ async fn a_start_is_not_called_after_the_lease_ended_while_it_waited_for_its_tur
         grants.iter().all(|(_, is_current)| *is_current),
         "{grants:?}"
     );
+    fleet.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_that_waits_for_its_turn_is_handed_on_without_being_called() {
+    let mut fleet = narrow(6, 1);
+    let (gated, other) = (Gated::default(), Gated::default());
+    gated.0.starts_hang.store(true, Ordering::SeqCst);
+    fleet.join_with("one", gated.clone()).await;
+    gated.second_start().await;
+    fleet.join_with("two", other.clone()).await;
+    // Of its three, one may be the one that hangs; what runs is only one.
+    other.second_start().await;
+    assert_eq!(gated.0.starts.load(Ordering::SeqCst), 2);
+    gated.0.starts_hang.store(false, Ordering::SeqCst);
+    fleet.owned().await;
+    assert_eq!(*gated.0.errors.lock().unwrap(), [""; 0], "nothing failed");
     fleet.end().await;
 }
 

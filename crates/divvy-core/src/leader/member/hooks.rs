@@ -34,6 +34,7 @@ impl Member {
                 self.timers.set_earlier(Timer::Hooks, deadline);
             }
             self.actions.push_back(match need {
+                Need::Withdraw(id) => Action::WithdrawStart(id),
                 Need::Start(token) => Action::StartPartition {
                     id,
                     partition,
@@ -92,6 +93,8 @@ impl Member {
         let kind = if was_start { "start" } else { "stop" };
         match end {
             HookEnd::Done => {}
+            // It was not called: nothing has failed.
+            HookEnd::Failed if before.since().is_none() => {}
             HookEnd::Failed => self.report(Report::Problem(
                 format!("the {kind} hook of {partition} failed").into(),
             )),

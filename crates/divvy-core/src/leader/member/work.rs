@@ -96,6 +96,8 @@ pub(super) struct Slot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     Start(Token),
+    /// Its start waits for its turn, and is not to be called any more.
+    Withdraw(HookId),
     Stop,
 }
 
@@ -109,6 +111,11 @@ impl Slot {
             Phase::Running { token } => {
                 (self.is_cancelled || wanted != Some(token)).then_some(Need::Stop)
             }
+            Phase::Starting {
+                hook,
+                token,
+                since: None,
+            } => (wanted != Some(token)).then_some(Need::Withdraw(hook)),
             Phase::Starting { .. } | Phase::Stopping { .. } => None,
         }
     }
@@ -244,26 +251,26 @@ impl Work {
     ) -> Option<(HookId, Need)> {
         let slot = self.slots.get_mut(name)?;
         let need = slot.need(may_work, now)?;
-        // What has to stop never waits for what may start.
-        if need != Need::Stop && self.hooks.len() >= hooks_max {
-            self.waiting.push_back(Arc::clone(name));
-            return None;
-        }
-        self.last_hook += 1;
-        let hook = HookId(self.last_hook);
-        slot.phase = match need {
-            Need::Start(token) => Phase::Starting { hook, token, since },
-            Need::Stop => Phase::Stopping {
-                hook,
-                token: slot.phase.token().expect("only what runs is stopped"),
-                since,
-            },
-        };
-        slot.reminded = 0;
+        let hook = HookId(self.last_hook + 1);
         match need {
-            Need::Start(_) => self.busy += 1,
-            Need::Stop => self.stops += 1,
+            Need::Withdraw(waiting) => return Some((waiting, need)),
+            // What has to stop never waits for what may start.
+            Need::Start(_) if self.hooks.len() >= hooks_max => {
+                self.waiting.push_back(Arc::clone(name));
+                return None;
+            }
+            Need::Start(token) => {
+                slot.phase = Phase::Starting { hook, token, since };
+                self.busy += 1;
+            }
+            Need::Stop => {
+                let token = slot.phase.token().expect("only what runs is stopped");
+                slot.phase = Phase::Stopping { hook, token, since };
+                self.stops += 1;
+            }
         }
+        self.last_hook = hook.0;
+        slot.reminded = 0;
         self.hooks.insert(hook, Arc::clone(name));
         Some((hook, need))
     }
@@ -292,7 +299,9 @@ impl Work {
         let name = self.hooks.remove(&hook)?;
         let slot = self.slots.get_mut(&name)?;
         let before = slot.phase;
+        let has_begun = before.since().is_some();
         if let (Phase::Starting { token, .. }, HookEnd::Failed | HookEnd::Cancelled) = (before, end)
+            && has_begun
         {
             slot.failures = slot.failures.saturating_add(1);
             slot.failed_with = Some(token);
