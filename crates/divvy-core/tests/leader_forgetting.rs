@@ -9,7 +9,7 @@ use std::time::Duration;
 use cluster::{Cluster, stranger};
 use divvy_core::leader::{
     Event, HookEnd, LeaderRecord, LeaderSettings, Life, RootHead, STOPPING_MAX, STRUCK_OUT,
-    SessionId, Watched, WorkerRecord,
+    SessionId, Shutdown, Watched, WorkerRecord,
 };
 use divvy_core::store::{Change, Entry, Key, Revision};
 use divvy_core::{Health, Moment};
@@ -341,6 +341,49 @@ fn an_alarm_is_told_while_stop_hooks_of_the_ended_session_run() {
     cluster.run(fast().heartbeat_interval);
     assert!(!cluster.nodes[finder].unended.is_empty());
     assert!(record_of(&cluster, &id).alarm > 0);
+}
+
+#[test]
+fn a_session_whose_fence_was_lost_does_not_go_on() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let victim = (cluster.leader().unwrap() + 1) % 3;
+    let id = id_of(&cluster, victim);
+    cluster.nodes[victim].is_cut = true;
+    run_until(&mut cluster, Duration::from_secs(3), |cluster| {
+        record_of(cluster, &id).life == Life::Fenced && cluster.is_owned()
+    });
+    // As a leader creates it that found none.
+    let restored = WorkerRecord {
+        beat: 0,
+        life: Life::Live,
+        ..record_of(&cluster, &id)
+    };
+    cluster.write(&worker_key(&id), &restored.encode());
+    // It does not know of the root that gave away what it had.
+    cluster.nodes[victim].is_cut = false;
+    cluster.run(Duration::from_secs(2));
+    assert_ne!(record_of(&cluster, &id).session, restored.session);
+}
+
+#[test]
+fn what_has_nothing_is_not_missed() {
+    let mut cluster = Cluster::settled(fast(), 4, 12);
+    let leader = cluster.leader().unwrap();
+    // Its place in the root stays, because it is before others.
+    let others = (0..4).filter(|node| *node != leader);
+    let victim = others.min_by_key(|node| id_of(&cluster, *node)).unwrap();
+    let key = worker_key(&id_of(&cluster, victim));
+    cluster.stop(victim, Shutdown::Leave);
+    cluster.run(Duration::from_secs(3));
+    cluster.delete(&key, false);
+    cluster.kill(leader);
+    cluster.run(Duration::from_secs(5));
+    assert!(cluster.table.get(&key).is_none());
+    assert!(cluster.is_owned());
+    let instance = format!("host-{victim}");
+    let back = cluster.join(&instance);
+    cluster.settle();
+    assert_eq!(worker_key(&id_of(&cluster, back)), key, "its id is free");
 }
 
 #[test]

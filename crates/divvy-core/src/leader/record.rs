@@ -242,3 +242,13 @@ pub enum Holding {
         since: Version,
     },
 }
+
+impl Holding {
+    /// The index of the session that has it, or may still have it.
+    pub const fn session(&self) -> Option<u32> {
+        match *self {
+            Self::None => None,
+            Self::Held { session, .. } | Self::Revoking { session, .. } => Some(session),
+        }
+    }
+}

@@ -65,11 +65,10 @@ impl WholeRoots {
         }
         let sessions = root.root.sessions.len();
         for (index, holding) in root.root.holdings.iter().enumerate() {
-            let (Holding::Held { session, .. } | Holding::Revoking { session, .. }) = holding
-            else {
+            let Some(session) = holding.session() else {
                 continue;
             };
-            if *session as usize >= sessions {
+            if session as usize >= sessions {
                 return Err(format!(
                     "entry {index} names session {session} of {sessions}"
                 ));

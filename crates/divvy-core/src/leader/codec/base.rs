@@ -120,12 +120,8 @@ impl Base {
             next = index.expect("it led to a slot") + 1;
         }
         reader.finish()?;
-        let all_known = holdings.iter().all(|holding| match holding {
-            Holding::None => true,
-            Holding::Held { session, .. } | Holding::Revoking { session, .. } => {
-                (*session as usize) < sessions.len()
-            }
-        });
+        let mut named = holdings.iter().filter_map(Holding::session);
+        let all_known = named.all(|session| (session as usize) < sessions.len());
         match all_known {
             true => Ok(Self { sessions, holdings }),
             false => Err(Invalid::new(

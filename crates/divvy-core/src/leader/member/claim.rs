@@ -230,13 +230,17 @@ impl Member {
         }
     }
 
-    /// Whether an id without a record is one that the root names: the store has
-    /// lost the record, and its session may be at work. Whoever leads creates it
-    /// again.
+    /// Whether an id without a record is one that has partitions by the root:
+    /// the store has lost the record, and its session may be at work. Whoever
+    /// leads creates it again.
     fn is_lost_record(&self, id: &str) -> bool {
         let root = self.view.newest.as_ref().map(|seen| &seen.committed.root);
-        let mut named = root.into_iter().flat_map(|root| &root.sessions);
-        named.any(|entry| *entry.worker == *id)
+        root.is_some_and(|root| {
+            let has_some =
+                |session: u32| root.holdings.iter().any(|h| h.session() == Some(session));
+            let mut named = root.sessions.iter().zip(0..);
+            named.any(|(entry, session)| *entry.worker == *id && has_some(session))
+        })
     }
 
     fn is_free(&self, observed: &Observed) -> bool {

@@ -346,10 +346,7 @@ impl Member {
         answer: &Answer,
     ) {
         let partition = sketch.partitions.as_slice()[index].as_str();
-        let session = match sketch.holdings[index] {
-            Holding::None => None,
-            Holding::Held { session, .. } | Holding::Revoking { session, .. } => Some(session),
-        };
+        let session = sketch.holdings[index].session();
         let from = session.map(|session| before.root.sessions[session as usize].worker.clone());
         let to = sketch.roster.candidates[place].id.clone();
         let is_unable = |id: &str| {

@@ -2,6 +2,8 @@
 //! at the very revision that was watched. That proves that no later renewal
 //! exists, and none can be written any more.
 
+use std::collections::BTreeSet;
+
 use super::Member;
 use super::keys::Keys;
 use super::observation::News;
@@ -401,7 +403,9 @@ impl Member {
         if self.incarnation.as_ref() != Some(&root.incarnation) {
             return;
         }
-        let named = root.sessions.iter();
+        // Whoever has nothing need not be waited for, and may be gone for good.
+        let owners: BTreeSet<u32> = root.holdings.iter().filter_map(Holding::session).collect();
+        let named = owners.iter().map(|index| &root.sessions[*index as usize]);
         let missing: Vec<SessionEntry> = named
             .filter(|entry| self.observation.get(&Keys::worker(&entry.worker)).is_none())
             // More follow with the next listing.

@@ -189,7 +189,14 @@ impl Member {
             });
         }
         if entry.revision > session.revision {
+            let end = self.authority_end();
+            let is_over = end.is_some_and(|end| end <= self.clock.now);
             return match record.life {
+                // Whoever leads created it, because it was missing: what was lost
+                // may have said that this session was fenced.
+                Life::Live if record.beat == 0 && is_over => {
+                    self.end_session("its record was lost, and its lease is over");
+                }
                 Life::Left { .. } if self.is_leaving => self.left(),
                 Life::Left { .. } => self.end_session("somebody wrote that it left"),
                 _ => self.renewal_written(record.beat, entry.revision),

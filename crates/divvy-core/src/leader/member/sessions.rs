@@ -21,10 +21,8 @@ impl SessionTable {
     /// The table of the root before, as far as `holdings` still name it.
     pub(super) fn new(entries: &[SessionEntry], holdings: &[Holding]) -> Self {
         let mut is_used = vec![false; entries.len()];
-        for holding in holdings {
-            if let Holding::Held { session, .. } | Holding::Revoking { session, .. } = holding {
-                is_used[*session as usize] = true;
-            }
+        for session in holdings.iter().filter_map(Holding::session) {
+            is_used[session as usize] = true;
         }
         // The first of those that are there twice, which nobody writes.
         let places = entries.iter().enumerate().rev();
