@@ -343,26 +343,38 @@ fn an_alarm_is_told_while_stop_hooks_of_the_ended_session_run() {
     assert!(record_of(&cluster, &id).alarm > 0);
 }
 
-#[test]
-fn a_session_whose_fence_was_lost_does_not_go_on() {
+/// A worker that was cut off and fenced, and whose fence was lost. It does not
+/// know of the root that gave away what it had, and the store has this record of
+/// its session.
+fn unfenced(restored: impl Fn(WorkerRecord) -> WorkerRecord) -> (Cluster, String, SessionId) {
     let mut cluster = Cluster::settled(fast(), 3, 12);
     let victim = (cluster.leader().unwrap() + 1) % 3;
     let id = id_of(&cluster, victim);
+    let before = record_of(&cluster, &id);
     cluster.nodes[victim].is_cut = true;
     run_until(&mut cluster, Duration::from_secs(3), |cluster| {
         record_of(cluster, &id).life == Life::Fenced && cluster.is_owned()
     });
-    // As a leader creates it that found none.
-    let restored = WorkerRecord {
-        beat: 0,
-        life: Life::Live,
-        ..record_of(&cluster, &id)
-    };
-    cluster.write(&worker_key(&id), &restored.encode());
-    // It does not know of the root that gave away what it had.
+    let session = before.session;
+    cluster.write(&worker_key(&id), &restored(before).encode());
     cluster.nodes[victim].is_cut = false;
+    (cluster, id, session)
+}
+
+#[test]
+fn a_session_whose_fence_was_lost_does_not_go_on() {
+    // As a leader creates it that found none.
+    let (mut cluster, id, session) = unfenced(|before| WorkerRecord { beat: 0, ..before });
     cluster.run(Duration::from_secs(2));
-    assert_ne!(record_of(&cluster, &id).session, restored.session);
+    assert_ne!(record_of(&cluster, &id).session, session);
+}
+
+#[test]
+fn work_is_taken_up_again_by_the_root_that_is_there() {
+    let (mut cluster, id, session) = unfenced(|before| before);
+    cluster.run(Duration::from_secs(2));
+    assert_eq!(record_of(&cluster, &id).session, session);
+    assert!(cluster.is_owned());
 }
 
 #[test]

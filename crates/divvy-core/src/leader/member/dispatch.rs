@@ -129,6 +129,7 @@ impl Member {
                 _failed => self.workers_not_listed(),
             },
             Purpose::ListAfterLoss(renewed) => self.listed_after_loss(renewed, &reply),
+            Purpose::RootAfterLoss(renewed) => self.root_after_loss(renewed, reply),
             Purpose::Claim => self.claim_answered(reply),
             Purpose::ReadClaim => self.claim_read(reply),
             // Whatever is there now.

@@ -68,21 +68,29 @@ impl Member {
     /// A renewal at its own revision proves that nobody has taken anything
     /// from this session only if the store has not gone back meanwhile. While
     /// the lease lasted, this session would have found out with everybody
-    /// else; once it had ended, others may know better.
+    /// else; once it had ended, others may know better: they say so in their
+    /// records, or by a root that asks everything back.
     fn check_regained(&mut self) {
         let regained = self.session.as_ref().and_then(|session| session.regained);
         let Some(renewed) = regained else {
             return;
         };
-        let purpose = Purpose::ListAfterLoss(renewed);
-        if !self.operations.is_under_way(|known| *known == purpose) {
+        let list = Purpose::ListAfterLoss(renewed);
+        let root = Purpose::RootAfterLoss(renewed);
+        let is_step = |known: &Purpose| *known == list || *known == root;
+        if !self.operations.is_under_way(is_step) {
             let prefix = self.keys.workers.clone();
-            self.list(prefix, purpose);
+            self.list(prefix, list);
         }
     }
 
-    /// Takes up work again if no live worker has found that the store forgot,
-    /// beyond what the root in force answers.
+    fn is_regained_at(&self, renewed: Moment) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|session| session.regained == Some(renewed))
+    }
+
+    /// Reads the root if no live worker has found that the store forgot, beyond
+    /// what the root in force answers.
     pub(super) fn listed_after_loss(&mut self, renewed: Moment, reply: &Reply) {
         let Reply::Listed(entries) = reply else {
             // The next renewal asks again.
@@ -94,10 +102,23 @@ impl Member {
             let record = WorkerRecord::decode(&entry.value);
             record.is_ok_and(|record| self.is_unanswered(&record, answered))
         });
-        let Some(session) = &mut self.session else {
-            return;
+        if self.is_regained_at(renewed) && !is_alarmed {
+            let root = self.keys.root.clone();
+            self.read(root, Purpose::RootAfterLoss(renewed));
+        }
+    }
+
+    /// Takes up work again by the root that was read. If that is not in force here
+    /// or not yet, the next renewal asks again.
+    pub(super) fn root_after_loss(&mut self, renewed: Moment, reply: Reply) {
+        let found = match &reply {
+            Reply::Got(Some(entry)) => Some(entry.revision),
+            _ => None,
         };
-        if session.regained == Some(renewed) && !is_alarmed {
+        self.root_answered(reply);
+        let newest = self.view.newest.as_ref().map(|newest| newest.revision);
+        if found.is_some() && newest == found && self.is_regained_at(renewed) {
+            let session = self.session.as_mut().expect("it was regained");
             session.regained = None;
             self.work.dirty = true;
             self.lease_changed();

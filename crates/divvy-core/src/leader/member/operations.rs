@@ -11,6 +11,8 @@ pub(super) enum Purpose {
     ListWorkers(Moment),
     /// The same, after a lease that had ended was renewed, then.
     ListAfterLoss(Moment),
+    /// The root after that.
+    RootAfterLoss(Moment),
     /// The claim of an id.
     Claim,
     /// Whether a claim whose reply was lost was written.
