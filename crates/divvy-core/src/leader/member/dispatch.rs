@@ -144,6 +144,7 @@ impl Member {
             Purpose::Resign | Purpose::DeleteChunk => {}
             Purpose::Fence(key) => self.fence_answered(key, reply),
             Purpose::Restore(key) => self.restore_answered(key, reply),
+            Purpose::StrikeOut(key) => self.struck_out(key),
             Purpose::ReadWorker(key) => {
                 // What was known did not hold: it may be of a store that has
                 // forgotten since, with revisions that never come again.

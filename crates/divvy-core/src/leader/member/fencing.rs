@@ -15,7 +15,7 @@ use crate::leader::defect::Defect;
 use crate::leader::event::Reply;
 use crate::leader::record::{Holding, Life, SessionEntry, WorkerRecord};
 use crate::moment::Moment;
-use crate::store::{Entry, Expected, Key, Outcome};
+use crate::store::{Entry, Expected, Key, Outcome, Revision};
 
 /// How much of what was asked back is given back.
 enum Words {
@@ -157,19 +157,22 @@ impl Member {
     /// that it has to stop. Nobody can read what its record is replaced by: it
     /// ends its session when it finds that, and is waited for as long as the
     /// longest lease lasts.
-    pub(super) fn strike_out(&mut self, id: &str) {
-        let key = Keys::worker(id);
-        let Some(revision) = self.observation.get(&key).map(|known| known.revision) else {
-            return;
-        };
+    pub(super) fn strike_out(&mut self, key: Key, revision: Revision) {
         let Some(leading) = &mut self.leading else {
             return;
         };
         if leading.fencing.insert(key.clone()) {
-            let purpose = Purpose::Restore(key.clone());
+            let purpose = Purpose::StrikeOut(key.clone());
             let timeout = self.setup.settings.renewal_timeout();
             let value = STRUCK_OUT.to_vec();
             self.write_within(key, Expected::At(revision), value, purpose, timeout);
+        }
+    }
+
+    pub(super) fn struck_out(&mut self, key: Key) {
+        if let Some(leading) = &mut self.leading {
+            leading.fencing.remove(&key);
+            self.read_worker(key);
         }
     }
 
@@ -210,7 +213,7 @@ impl Member {
         self.read_within(key.clone(), Purpose::ReadWorker(key), timeout);
     }
 
-    fn fenced(&mut self, key: &Key, revision: crate::store::Revision) {
+    fn fenced(&mut self, key: &Key, revision: Revision) {
         let now = self.clock.now;
         let Some(observed) = self.observation.get(key) else {
             return self.list_workers();

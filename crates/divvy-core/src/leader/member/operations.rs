@@ -39,6 +39,8 @@ pub(super) enum Purpose {
     Fence(Key),
     /// A record that the root names and that is missing, to be created.
     Restore(Key),
+    /// A record that is replaced by one that nobody can read.
+    StrikeOut(Key),
     /// A record that could not be fenced.
     ReadWorker(Key),
     /// A chunk of the root to be, by the serial of the attempt.

@@ -5,8 +5,11 @@
 //! the quarantine is written by compare-and-set over the one that looked
 //! wrong, and a record counts as missing when it could be created.
 
+use std::time::Duration;
+
 use super::Member;
 use super::draft::{Changes, Draft};
+use super::keys::Keys;
 use super::observation::Observed;
 use super::root_view::SeenRoot;
 use super::sessions::SessionTable;
@@ -17,6 +20,7 @@ use crate::leader::codec::Committed;
 use crate::leader::defect::Defect;
 use crate::leader::record::{Holding, Life, Lifecycle, Root, Version, WorkerRecord};
 use crate::leader::settings::LeaderSettings;
+use crate::moment::Moment;
 use crate::partition::Partitions;
 use crate::store::{Expected, Incarnation, Token};
 
@@ -31,7 +35,7 @@ impl Member {
             .as_ref()
             .is_some_and(|known| *known != incarnation);
         if is_other {
-            self.forget_store("the store is in another life");
+            self.forget_store("the store has another incarnation");
         }
         let is_first = self.incarnation.is_none();
         self.incarnation = Some(incarnation);
@@ -298,21 +302,9 @@ impl Member {
             return false;
         }
         let epoch = before.root.version.epoch;
-        let is_unread = |observed: &Observed| observed.record.acked.epoch < epoch;
-        let holds_on = |observed: &&Observed| {
-            let stops = !observed.record.stopping.is_empty();
-            observed.is_live() && (is_unread(observed) || stops)
-        };
-        let Some(waited_for) = self.observation.workers().find(holds_on) else {
+        let Some(id) = self.hold_up(epoch, over, LeaderSettings::observed(lease)) else {
             return true;
         };
-        let id = waited_for.id.clone();
-        let patience = over.max(waited_for.met) + LeaderSettings::observed(lease);
-        if now < patience {
-            self.timers.set_earlier(Timer::Round, patience);
-        } else if waited_for.is_readable && is_unread(waited_for) {
-            self.strike_out(&id);
-        }
         if let Some(leading) = &mut self.leading
             && leading.waits_told != Some(epoch)
         {
@@ -323,6 +315,27 @@ impl Member {
             self.report(Report::Problem(text.into()));
         }
         false
+    }
+
+    /// Who holds up the end of a quarantine that has lasted long enough, if
+    /// anybody does. Those who have not read the root of this epoch for so long
+    /// beyond are struck out.
+    fn hold_up(&mut self, epoch: u64, over: Moment, patience: Duration) -> Option<Box<str>> {
+        let is_unread = |record: &WorkerRecord| record.acked.epoch < epoch;
+        let workers = self.observation.workers().filter(|observed| {
+            let record = &observed.record;
+            observed.is_live() && (is_unread(record) || !record.stopping.is_empty())
+        });
+        let waited_for: Vec<Observed> = workers.cloned().collect();
+        for observed in &waited_for {
+            let until = over.max(observed.met) + patience;
+            if self.clock.now < until {
+                self.timers.set_earlier(Timer::Round, until);
+            } else if observed.is_readable && is_unread(&observed.record) {
+                self.strike_out(Keys::worker(&observed.id), observed.revision);
+            }
+        }
+        waited_for.into_iter().next().map(|observed| observed.id)
     }
 
     /// So that as little as possible moves.
