@@ -33,6 +33,13 @@ pub enum Fact<'a> {
         /// What its member's clock shows.
         now: Moment,
     },
+    /// A machine asks for the end of a partition.
+    EndAsked {
+        /// Where.
+        member: usize,
+        /// Which.
+        partition: usize,
+    },
     /// A driver is about to call the start hook of a partition.
     StartBegins {
         /// Where.
@@ -230,8 +237,10 @@ pub enum Fact<'a> {
         /// What it gave.
         partitions: &'a Partitions,
     },
-    /// The store answers nobody until then.
+    /// The store answers nobody until then, or not this member.
     Unanswered {
+        /// Whom, if only one.
+        member: Option<usize>,
         /// Until when.
         until: TrueTime,
     },

@@ -140,6 +140,17 @@ fn nobody_can_tell_what_a_store_lost_when_all_who_saw_it_are_gone() {
 }
 
 #[test]
+fn a_lease_that_had_ended_is_taken_up_again_by_the_root_that_is_there() {
+    holds(8_000_018_661, &[4, 12]);
+    holds(8_000_031_188, &[1, 2, 3, 4, 5, 8, 9, 10, 11]);
+}
+
+#[test]
+fn a_first_root_may_arrive_long_after_it_was_sent() {
+    holds(8_000_031_544, &[0, 1, 4, 5, 6, 7, 8, 10, 11]);
+}
+
+#[test]
 fn a_worker_does_not_take_its_own_session_for_anothers() {
     holds_in(Mode::Lease, 131, &[]);
     holds_in(Mode::Lease, 290, &[]);

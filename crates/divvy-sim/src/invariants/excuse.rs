@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::Bounds;
 use crate::fact::{Fact, Seen};
 use crate::time::TrueTime;
 
@@ -14,15 +15,33 @@ pub(super) struct Excuse {
     /// Until when the store answers nobody.
     unanswered: TrueTime,
     lasts: Duration,
+    /// Whose it is, if it is of one member.
+    member: Option<usize>,
 }
 
 impl Excuse {
+    /// As long as members take to find out, to elect another leader if it was the
+    /// leader who did, and to stop.
+    pub(super) fn of_rollback(bounds: &Bounds) -> Self {
+        Self::new((bounds.lease + bounds.leader_lease) * 2)
+    }
+
     /// None so far; each lasts so long.
     pub(super) const fn new(lasts: Duration) -> Self {
         Self {
             until: TrueTime::ZERO,
             unanswered: TrueTime::ZERO,
             lasts,
+            member: None,
+        }
+    }
+
+    /// The same for what this member has to find out: time in which it is not
+    /// answered does not count either.
+    pub(super) fn of(member: usize, bounds: &Bounds) -> Self {
+        Self {
+            member: Some(member),
+            ..Self::of_rollback(bounds)
         }
     }
 
@@ -31,7 +50,7 @@ impl Excuse {
             Fact::Forgot { announced: false } => {
                 self.until = seen.at.max(self.unanswered) + self.lasts;
             }
-            Fact::Unanswered { until } => {
+            Fact::Unanswered { member, until } if member.is_none() || member == self.member => {
                 let more = until.since(seen.at.max(self.unanswered));
                 self.unanswered = self.unanswered.max(until);
                 if self.covers(seen.at) {

@@ -130,12 +130,8 @@ fn left<'a>(
 fn eligible(ledger: &Ledger, before: &Committed, root: &Committed) -> Result<(), String> {
     let granted = root.root.version.token();
     let had_some = |id: SessionId| {
-        let sessions = &before.root.sessions;
-        let mut holdings = before.root.holdings.iter();
-        holdings.any(|holding| match *holding {
-            Holding::Held { session, .. } => sessions[session as usize].session == id,
-            Holding::None | Holding::Revoking { .. } => false,
-        })
+        let mut holders = before.root.holdings.iter().filter_map(Holding::session);
+        holders.any(|holder| before.root.sessions[holder as usize].session == id)
     };
     for holding in &root.root.holdings {
         let Holding::Held { session, token } = *holding else {

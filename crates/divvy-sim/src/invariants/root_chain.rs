@@ -14,11 +14,18 @@ use crate::fact::{Fact, Seen};
 pub(super) struct RootChain {
     /// The newest version since the store last forgot something.
     newest: Option<Version>,
+    /// The newest that a stranger deleted. A root that is written in its place
+    /// may have been sent before, or by somebody who has not seen it: it grants
+    /// nothing, and what does has to be newer.
+    deleted: Option<Version>,
 }
 
 impl RootChain {
     pub(super) const fn new(_: &Bounds) -> Self {
-        Self { newest: None }
+        Self {
+            newest: None,
+            deleted: None,
+        }
     }
 }
 
@@ -30,15 +37,21 @@ impl Invariant for RootChain {
         match *seen.fact {
             Fact::RootWritten { root, by, .. } => {
                 let version = root.root.version;
-                if self.newest.is_some_and(|newest| version <= newest) {
-                    let newest = self.newest.expect("just compared");
-                    return Err(format!("m{by} committed root {version} after {newest}"));
+                if seen.ledger.root.is_none() {
+                    self.deleted = self.deleted.max(self.newest.take());
                 }
+                let before = match root.root.quarantine {
+                    true => self.newest,
+                    false => self.newest.max(self.deleted),
+                };
                 self.newest = Some(version);
-                Ok(())
+                match before.filter(|before| version <= *before) {
+                    Some(before) => Err(format!("m{by} committed root {version} after {before}")),
+                    None => Ok(()),
+                }
             }
             Fact::Forgot { .. } => {
-                self.newest = None;
+                (self.newest, self.deleted) = (None, None);
                 Ok(())
             }
             _ => Ok(()),

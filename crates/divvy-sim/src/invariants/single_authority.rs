@@ -47,8 +47,10 @@ pub(super) struct SingleAuthority {
     warned: Vec<bool>,
     /// Reads may show what was there before: then nobody has to know.
     is_stale: bool,
-    /// What was asked to stop while it was excused, by member and partition:
-    /// how long that takes is up to its hook.
+    /// What was asked to stop, by member and partition: how long that takes is up
+    /// to its hook.
+    asked: BTreeSet<(usize, usize)>,
+    /// What of it was while that was excused.
     leaving: BTreeSet<(usize, usize)>,
     /// Until when each partition may run twice, because something was done to
     /// its lease that no lease protects from.
@@ -65,11 +67,12 @@ impl SingleAuthority {
             until: vec![TrueTime::ZERO; bounds.members_max],
             working: vec![Vec::new(); bounds.partitions_max],
             asleep: vec![false; bounds.members_max],
-            excuse: Excuse::new(bounds.lease * 2),
-            witnesses: Witnesses::new(bounds.members_max),
+            excuse: Excuse::of_rollback(bounds),
+            witnesses: Witnesses::new(bounds),
             renewed: vec![None; bounds.members_max],
             warned: vec![false; bounds.members_max],
             is_stale: bounds.is_stale,
+            asked: BTreeSet::new(),
             leaving: BTreeSet::new(),
             disturbed: vec![TrueTime::ZERO; bounds.partitions_max],
             is_promised: bounds.is_exclusive,
@@ -87,6 +90,7 @@ impl SingleAuthority {
     }
 
     fn end(&mut self, member: usize, partition: usize) {
+        self.asked.remove(&(member, partition));
         self.leaving.remove(&(member, partition));
         self.runs[partition].retain(|run| run.member != member);
         self.held[member].retain(|&other| other != partition);
@@ -302,7 +306,8 @@ impl Invariant for SingleAuthority {
                 self.end(member, partition);
                 Ok(())
             }
-            Fact::StopCalled { member, partition } => {
+            Fact::EndAsked { member, partition } => {
+                self.asked.insert((member, partition));
                 if self.excuse.covers(seen.at) && !self.warned[member] {
                     self.leaving.insert((member, partition));
                 }
@@ -335,6 +340,7 @@ impl Invariant for SingleAuthority {
             Fact::Forgot { announced: false } => {
                 self.renewed.fill(None);
                 self.warned.fill(false);
+                self.leaving.extend(&self.asked);
                 Ok(())
             }
             Fact::EffectRefused {
@@ -344,7 +350,7 @@ impl Invariant for SingleAuthority {
                 seen: higher,
             } if self.is_promised
                 && !self.is_excused(seen.at, member, partition)
-                && !self.witnesses.are_gone(higher) =>
+                && !self.witnesses.cannot_tell(seen.at, higher) =>
             {
                 Err(format!(
                     "the effect of partition {partition} at m{member} with token {token} was \

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use divvy_core::leader::{Committed, Holding};
+use divvy_core::leader::Committed;
 use divvy_core::{Partition, Partitions};
 
 use super::{Bounds, Invariant};

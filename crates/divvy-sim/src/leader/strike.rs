@@ -72,17 +72,25 @@ impl World {
                 let place = place(self, number);
                 self.processes[place].clock.step_wall(by_ms);
             }
+            FaultKind::Isolate(number, _) => self.cut_off(index, number, fault.lasts)?,
             FaultKind::Weather(_)
             | FaultKind::Hooks(_)
             | FaultKind::Lame(_)
             | FaultKind::Source(_)
-            | FaultKind::Isolate(..)
             | FaultKind::Unhealthy(_)
             | FaultKind::Weight(..)
             | FaultKind::Lag(_)
             | FaultKind::FalseElection => self.last(index, fault.lasts)?,
         }
         Ok(())
+    }
+
+    fn cut_off(&mut self, index: usize, number: usize, lasts: Duration) -> Result<(), Broken> {
+        self.last(index, lasts)?;
+        self.tell(&Fact::Unanswered {
+            member: Some(number % self.processes.len()),
+            until: self.now + lasts,
+        })
     }
 
     /// Everything is as the faults that last have it.

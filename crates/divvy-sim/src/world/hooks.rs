@@ -79,15 +79,16 @@ enum Turn {
 impl<C: Coordination> WorldOf<C> {
     /// A machine asks for a hook.
     pub(crate) fn ask(&mut self, member: usize, hook: Hook) -> Result<(), Broken> {
-        if hook.start.is_some() {
-            let now = self.processes[member].clock.at(self.now);
-            let partition = hook.partition;
-            self.tell(&Fact::StartAsked {
+        let partition = hook.partition;
+        let now = self.processes[member].clock.at(self.now);
+        self.tell(&match hook.start {
+            Some(_) => Fact::StartAsked {
                 member,
                 partition,
                 now,
-            })?;
-        }
+            },
+            None => Fact::EndAsked { member, partition },
+        })?;
         if self.frame().driver.hook_concurrency.is_none() {
             return self.call(member, &hook, false);
         }

@@ -154,7 +154,7 @@ impl<C: Coordination> Life for WorldOf<C> {
     fn pause(&mut self, place: usize) {
         self.processes[place].silent_since.get_or_insert(self.now);
         let paused = self.stand_still(place, NEVER.elapsed(), false);
-        paused.expect("only a machine that sleeps is told of");
+        paused.expect("standing still breaks nothing");
     }
 
     fn go_on_at(&mut self, place: usize) -> Result<(), Broken> {

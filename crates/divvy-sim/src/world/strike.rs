@@ -104,6 +104,10 @@ impl<C: Coordination> WorldOf<C> {
         });
         self.after(lasts, Happening::Resume(member));
         self.hinder(Some(member), lasts);
+        self.tell(&Fact::Unanswered {
+            member: Some(member),
+            until: self.now + lasts,
+        })?;
         if !suspended {
             return Ok(());
         }
@@ -137,7 +141,10 @@ impl<C: Coordination> WorldOf<C> {
         self.hinder(None, lasts);
         self.reach.stalled_until = self.reach.stalled_until.max(self.now + lasts);
         let until = self.now + lasts;
-        self.tell(&Fact::Unanswered { until })
+        self.tell(&Fact::Unanswered {
+            member: None,
+            until,
+        })
     }
 
     /// The store refuses whatever it is asked for a while.
@@ -146,7 +153,10 @@ impl<C: Coordination> WorldOf<C> {
         self.hinder(None, lasts);
         self.reach.refuses_until = self.reach.refuses_until.max(self.now + lasts);
         let until = self.now + lasts;
-        self.tell(&Fact::Unanswered { until })
+        self.tell(&Fact::Unanswered {
+            member: None,
+            until,
+        })
     }
 
     /// A member joins at a new place.
