@@ -28,7 +28,7 @@ pub(crate) fn become_command(args: &ChildArgs) -> Result<(), Failure> {
     Err(refusal)
 }
 
-/// What a process that may become a command is told: until when it may run.
+/// Tells a process that is about to become a command until when it may run.
 pub(super) fn permission(until: Moment) -> String {
     format!("{}\n", until.to_origin().as_nanos())
 }

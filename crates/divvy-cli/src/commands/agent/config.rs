@@ -72,7 +72,7 @@ pub(super) fn settings(layered: &Layered<AgentArgs>) -> Result<ControllerSetting
         return Err(Failure::Usage(text.to_owned()));
     }
     if args.webhook.webhook.is_none() {
-        // What --grace allows is neither told as overdue nor cut short.
+        // A command that ends within --grace is neither reported as overdue nor cut short.
         let least = args.run.grace * 2;
         settings.lease.stop_deadline = settings.lease.stop_deadline.max(least);
         settings.lease.shutdown_timeout = settings.lease.shutdown_timeout.max(least);

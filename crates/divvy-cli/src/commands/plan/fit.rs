@@ -73,7 +73,7 @@ impl<'a> Fit<'a> {
         let last = first.saturating_add(TRIES_MAX - 1).min(most);
         let Some(found) = self.search(self.planner, first, last)? else {
             let mut rule = format!(
-                "is too little: with {first} to {last} workers more, somebody still has more than \
+                "is too little: with {first} to {last} workers more, some worker still has more than \
                  that"
             );
             let narrower = self.narrower(self.planner.chosen.band(), first, last)?;
@@ -202,8 +202,8 @@ impl<'a> Fit<'a> {
             let proposal = self.planner.propose(&target.workers)?;
             Ok(Some(proposal).filter(|proposal| self.fits(proposal)))
         };
-        // By halves, for there may be many: what is told has been planned, but
-        // one less might do, too.
+        // By bisection, because there may be many: that the answer fits has been
+        // planned, that no smaller one does has not.
         let mut best = None;
         let (mut enough, mut too_many) = (0, most + 1);
         while too_many - enough > 1 {

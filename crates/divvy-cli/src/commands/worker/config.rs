@@ -72,7 +72,7 @@ pub(super) fn settings(layered: &Layered<WorkerArgs>) -> Result<Settings, Failur
     }
     settings.shutdown = how(args, &settings)?;
     if args.run.exec.is_some() {
-        // What --grace allows is neither told as overdue nor cut short.
+        // A command that ends within --grace is neither reported as overdue nor cut short.
         let leader = &mut settings.leader;
         leader.stop_deadline = leader.stop_deadline.max(args.run.grace * 2);
         leader.shutdown_timeout = leader.shutdown_timeout.max(leader.stop_deadline);

@@ -83,10 +83,7 @@ pub async fn a_restart_begins_a_quarantine_that_keeps_leases(
     let Some(forgetting) = subject.forgetting() else {
         return Ok(());
     };
-    forgetting.empty().await;
-    let one = Waiting::open(&run, forgetting, "one").await?;
-    let first = one.begins(LEASE * 10).await?;
-    one.ends(LEASE * 10, &first, LEASE * 10).await?;
+    let (one, first) = Waiting::after_one(&run, forgetting, LEASE * 10).await?;
     let mut random = run.random();
     let held = claim(&lease(&run, "g", 1), &mut random);
     one.client.take(&held, LONG).await?;
@@ -124,10 +121,7 @@ pub async fn a_loss_of_all_data_begins_a_quarantine(
     let Some(forgetting) = subject.forgetting() else {
         return Ok(());
     };
-    forgetting.empty().await;
-    let one = Waiting::open(&run, forgetting, "one").await?;
-    let first = one.begins(LEASE).await?;
-    one.ends(LEASE, &first, LEASE).await?;
+    let (one, first) = Waiting::after_one(&run, forgetting, LEASE).await?;
     forgetting.empty().await;
     // Also before the first heartbeat.
     one.is_refused().await?;
@@ -150,10 +144,7 @@ pub async fn a_granted_lease_counts_in_the_next_quarantine(
     let Some(forgetting) = subject.forgetting() else {
         return Ok(());
     };
-    forgetting.empty().await;
-    let one = Waiting::open(&run, forgetting, "one").await?;
-    let first = one.begins(LEASE).await?;
-    one.ends(LEASE, &first, LEASE).await?;
+    let (one, _) = Waiting::after_one(&run, forgetting, LEASE).await?;
     let long = claim(&lease(&run, "g", 1), &mut run.random());
     one.client.take(&long, LEASE * 20).await?;
     forgetting.restart().await;
@@ -174,6 +165,19 @@ impl Waiting {
         let opened = run.done(worker, format!("open {cluster}"), opening).await?;
         let client = LeaseClient::of(run, opened.0, cluster, worker)?;
         Ok(Self { client })
+    }
+
+    /// One on an empty store, after its first quarantine, for this lease.
+    async fn after_one(
+        run: &Run,
+        forgetting: &dyn Forgetting,
+        lease: Duration,
+    ) -> Result<(Self, QuarantineId), Failure> {
+        forgetting.empty().await;
+        let one = Self::open(run, forgetting, "one").await?;
+        let first = one.begins(lease).await?;
+        one.ends(lease, &first, lease).await?;
+        Ok((one, first))
     }
 
     /// Reports, as soon as the store is reached.
