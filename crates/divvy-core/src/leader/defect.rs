@@ -50,6 +50,8 @@ pub enum Defect {
     MoveInOneWrite,
     /// The quarantine ends at once.
     QuarantineWithoutWait,
+    /// Work whose lease had ended is taken up again on a renewal alone.
+    RegainOnRenewal,
     /// A revocation is acknowledged before the stop hook has returned.
     ReleaseBeforeStop,
     /// A renewal overwrites whatever is there.
@@ -95,6 +97,7 @@ impl Defect {
         Self::MoveForNothing,
         Self::MoveInOneWrite,
         Self::QuarantineWithoutWait,
+        Self::RegainOnRenewal,
         Self::ReleaseBeforeStop,
         Self::RenewOverForeign,
         Self::ResendRoot,

@@ -16,6 +16,10 @@ use crate::world::{DRIVERS, DriverPlan};
 /// had before it.
 const STORES: u64 = 0x7374_6f72;
 
+/// Stores that go back in silence while a member does not hear of it are drawn
+/// on their own, too.
+const ROLLBACKS: u64 = 0x6261_636b;
+
 /// So is how much members do at once.
 const BATCHES: u64 = 0x6261_7463;
 
@@ -99,6 +103,7 @@ pub(super) fn profile(seed: u64) -> Profile {
 fn draw_beside(seed: u64, profile: &mut Profile) {
     let more = more_faults(&mut Dice::new(seed ^ STORES), profile);
     profile.faults.extend(more);
+    roll_back(&mut Dice::new(seed ^ ROLLBACKS), profile);
     drive(&mut Dice::new(seed ^ DRIVERS), profile);
     batch(&mut Dice::new(seed ^ BATCHES), profile);
 }
@@ -170,6 +175,51 @@ fn more_faults(dice: &mut Dice, profile: &Profile) -> Vec<Fault> {
         faults.push(Fault { at, lasts, kind });
     }
     faults
+}
+
+/// In some worlds a member does not hear of others for longer than its lease, the
+/// store goes back in silence to a time at which it had not lost its place yet,
+/// and does nothing for a while: some know of the past that was lost, and cannot
+/// tell. Nothing else goes wrong there, so that those who can tell are in time.
+fn roll_back(dice: &mut Dice, profile: &mut Profile) {
+    if !dice.chance(0.04) {
+        return;
+    }
+    let lease = profile.settings.heartbeat_ttl;
+    let away_for = dice.span(lease, lease * 3);
+    let latest = profile.faults_until.elapsed().saturating_sub(away_for);
+    let forgets = TrueTime::ZERO + away_for + dice.span(Duration::ZERO, latest);
+    let mut faults = Vec::new();
+    for _ in 0..dice.pick(&[1, 1, 2]) {
+        let member = dice.below(64);
+        let kind = match dice.below(4) {
+            0..2 => FaultKind::Pause(member),
+            2 => FaultKind::Suspend(member),
+            _ => FaultKind::Isolate(member, Isolation::drawn(dice)),
+        };
+        let before = dice.span(lease, away_for);
+        faults.push(Fault {
+            at: TrueTime::from_nanos(forgets.nanos() - before.as_nanos() as u64),
+            lasts: before + dice.span(Duration::ZERO, lease),
+            kind,
+        });
+    }
+    faults.push(Fault {
+        at: forgets,
+        lasts: Duration::ZERO,
+        kind: FaultKind::Amnesia {
+            back: Some(dice.span(lease / 4, away_for)),
+            announced: false,
+        },
+    });
+    if dice.chance(0.75) {
+        faults.push(Fault {
+            at: forgets + dice.span(Duration::ZERO, lease),
+            lasts: dice.span(lease / 2, lease * 3),
+            kind: FaultKind::Stall,
+        });
+    }
+    profile.faults = faults;
 }
 
 fn size(dice: &mut Dice) -> (usize, usize) {

@@ -226,7 +226,7 @@ impl Member {
                 _ => attempt.sent,
             };
             session.until = session.until.max(counted + lease);
-            if had_ended {
+            if had_ended && self.defect != Some(Defect::RegainOnRenewal) {
                 session.regained = Some(now);
             }
             self.acknowledged(attempt.sent);
