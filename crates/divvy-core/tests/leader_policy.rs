@@ -2,6 +2,7 @@
 
 #[expect(dead_code, reason = "each test file uses a part of it")]
 mod cluster;
+mod logs;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +13,10 @@ use divvy_core::leader::{
 };
 use divvy_core::store::{Change, Key};
 use divvy_core::{
-    Assignment, Balanced, Error, Health, MoveEntry, Partitions, Strategy, WeightedConsistentHash,
-    Workers,
+    Assignment, Balanced, Error, Health, MoveEntry, Partition, Partitions, Strategy,
+    WeightedConsistentHash, Workers,
 };
+use logs::debug_lines_of;
 
 fn fast() -> LeaderSettings {
     LeaderSettings::fast()
@@ -401,6 +403,38 @@ fn the_default_strategy_runs_in_a_cluster_too() {
     assert!(cluster.is_owned());
     let moved = cluster.history.len() - starts;
     assert!(moved < 200 / 2, "{moved} of 200 moved");
+}
+
+#[test]
+fn each_rebalance_logs_one_debug_line_and_an_unchanged_plan_logs_none() {
+    let weighted = |n: u32| {
+        let partition = Partition::shard("p", n).unwrap();
+        // One is heavier than a worker's share, in every plan.
+        let weight = if n == 0 { 1_000_000 } else { i64::from(n % 7) };
+        partition.with_weight(weight).unwrap()
+    };
+    let mut cluster = Cluster::new(fast(), 0);
+    cluster.partitions = Partitions::new((0..200).map(weighted)).unwrap();
+    cluster.strategy = Arc::new(WeightedConsistentHash::new());
+    let placed = debug_lines_of(|| {
+        for host in 0..4 {
+            cluster.join(&format!("host-{host}"));
+        }
+        cluster.settle();
+    });
+    assert_eq!(placed.len(), 1, "{placed:#?}");
+    assert!(!placed[0].contains(" 0 "), "{placed:?}");
+    let joined = debug_lines_of(|| {
+        cluster.join("host-4");
+        cluster.settle();
+    });
+    assert_eq!(joined.len(), 1, "{joined:#?}");
+    let leader = cluster.leader().unwrap();
+    let refreshed = debug_lines_of(|| {
+        cluster.tell(leader, Event::RefreshRequested);
+        cluster.run(Duration::from_secs(5));
+    });
+    assert!(refreshed.is_empty(), "{refreshed:#?}");
 }
 
 #[test]

@@ -366,9 +366,14 @@ fn overflow_is_logged_in_one_debug_line_per_plan() {
     let (min, max) = (others.iter().min().unwrap(), others.iter().max().unwrap());
     assert!(*max as f64 <= 1.3 / 0.7 * *min as f64, "{others:?}");
 
+    let strategy = WeightedConsistentHash::new();
     let lines = debug_lines_of(|| {
-        _ = WeightedConsistentHash::new()
-            .propose(&workers, &even(1000), None)
+        _ = strategy.propose(&workers, &even(1000), None).unwrap();
+        // Nor what was planned before, nor an explanation of it.
+        let previous = Some(&proposal.assignment);
+        _ = strategy.propose(&workers, &partitions, previous).unwrap();
+        _ = strategy
+            .explain("giant", &workers, &partitions, None)
             .unwrap();
     });
     assert!(lines.is_empty(), "{lines:?}");

@@ -222,8 +222,12 @@ fn is_plain(workers: &Workers, partitions: &Partitions) -> bool {
     partitions.is_even() && !workers.iter().any(has_cap)
 }
 
-/// One line per plan, however many partitions did not fit where they hash to.
+/// Logs one line for a plan that changes something and is not what the ring or
+/// the band asks for.
 fn log_overflow(plan: &Plan) {
+    if plan.moves.is_empty() {
+        return;
+    }
     let over_band = |rejected: &plan::Rejection| rejected.reason == Reason::OverBand;
     let overflow = plan
         .moves
@@ -231,14 +235,27 @@ fn log_overflow(plan: &Plan) {
         .filter(|change| change.rejected.as_ref().is_some_and(over_band))
         .count();
     let certificate = &plan.certificate;
-    if overflow > 0 || certificate.outside > 0 || certificate.giants > 0 {
-        tracing::debug!(
+    let notes: Vec<String> = [
+        (
             overflow,
-            extremes = certificate.extremes,
-            giants = certificate.giants,
-            outside = certificate.outside,
-            "{overflow} partitions did not fit on the worker that the ring prefers"
-        );
+            "partitions did not fit on the worker that the ring prefers",
+        ),
+        (
+            certificate.giants as usize,
+            "partitions are heavier than a worker's share",
+        ),
+        (
+            certificate.outside as usize,
+            "workers are outside of their band",
+        ),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{count} {what}"))
+    .collect();
+    if !notes.is_empty() {
+        let moves = plan.moves.len();
+        tracing::debug!(moves, "{}", notes.join(", "));
     }
 }
 
