@@ -59,15 +59,33 @@ fn a_member_passes_through_the_states_in_order() {
         State::Election,
         State::WaitingAssignment,
         State::Stable,
+        State::Rebalancing,
+        State::Stable,
     ];
     assert_eq!(*states, path);
-    let leads = [State::Scaling, State::Rebalancing, State::Emergency];
-    assert!(
-        !states.iter().any(|state| leads.contains(state)),
-        "{states:?}"
-    );
     follower.stop(1, Shutdown::Leave);
     assert_eq!(follower.nodes[1].states.last(), Some(&State::Shutdown));
+}
+
+#[test]
+fn followers_show_that_the_cluster_waits_for_workers_and_that_partitions_move() {
+    let mut cluster = Cluster::settled(fast(), 3, 12);
+    let leader = cluster.leader().unwrap();
+    let followers = || (0..3).filter(|node| *node != leader);
+    for node in followers() {
+        let states = &cluster.nodes[node].states;
+        assert!(states.contains(&State::Scaling), "{states:?}");
+        assert_eq!(states.last(), Some(&State::Stable), "{states:?}");
+    }
+    for node in &mut cluster.nodes {
+        node.states.clear();
+    }
+    cluster.join("host-3");
+    cluster.settle();
+    for node in followers() {
+        let states = &cluster.nodes[node].states;
+        assert_eq!(*states, [State::Rebalancing, State::Stable]);
+    }
 }
 
 #[test]

@@ -55,11 +55,15 @@ pub enum State {
     WaitingAssignment,
     /// Working.
     Stable,
-    /// Leading, and waiting for membership to settle.
+    /// The cluster waits for workers before it places partitions. Followers
+    /// show this until the first assignment; only the leader shows it when
+    /// workers join later.
     Scaling,
-    /// Leading, and bringing a planned change into force.
+    /// Partitions are being moved. Followers show this while the assignment
+    /// asks any worker to give partitions back.
     Rebalancing,
-    /// Leading, and handing on what a crashed worker held.
+    /// Partitions of a crashed worker are being handed on. Only the leader
+    /// shows this: followers learn of it by the assignment that ends it.
     Emergency,
     /// Stopping.
     Shutdown,
@@ -209,6 +213,14 @@ pub struct Root {
     pub sessions: Vec<SessionEntry>,
     /// The entry of each partition, in the order of the partition list.
     pub holdings: Vec<Holding>,
+}
+
+impl Root {
+    /// Whether workers have yet to confirm that they have stopped something.
+    pub(super) fn awaits_words(&self) -> bool {
+        let is_revoking = |holding: &Holding| matches!(holding, Holding::Revoking { .. });
+        self.quarantine || self.holdings.iter().any(is_revoking)
+    }
 }
 
 /// A session that holds, or has to give back, partitions.

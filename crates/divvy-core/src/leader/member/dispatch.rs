@@ -321,8 +321,10 @@ impl Member {
         }
         match session.adopted {
             _ if self.election.record.is_none() => State::Election,
+            None => State::WaitingAssignment,
+            Some(_) if self.view.awaits_words => State::Rebalancing,
+            Some((_, Lifecycle::ColdStart)) => State::Scaling,
             Some((_, Lifecycle::PostColdStart | Lifecycle::Stable)) => State::Stable,
-            Some((_, Lifecycle::ColdStart)) | None => State::WaitingAssignment,
         }
     }
 

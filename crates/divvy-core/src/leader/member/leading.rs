@@ -169,7 +169,7 @@ impl Leading {
         let committed = &seen.committed;
         let is_revoking = |holding: &Holding| matches!(holding, Holding::Revoking { .. });
         let root = &committed.root;
-        self.awaits_words = root.quarantine || root.holdings.iter().any(is_revoking);
+        self.awaits_words = root.awaits_words();
         let asked = committed.partitions.iter().zip(&root.holdings);
         for (partition, _) in asked.filter(|(_, holding)| is_revoking(holding)) {
             let since = before.get(partition.as_str()).copied().unwrap_or(now);

@@ -56,6 +56,8 @@ pub(super) struct RootView {
     pub(super) unreadable: Option<Box<str>>,
     /// The quarantine that the newest root is in.
     quarantine: Option<Quarantine>,
+    /// Whether the newest root asks anybody to give partitions back.
+    pub(super) awaits_words: bool,
 }
 
 /// A quarantine, as this member has seen it.
@@ -230,6 +232,7 @@ impl Member {
             self.alarm = 0;
         }
         self.lease_max = self.lease_max.max(root.lease);
+        self.view.awaits_words = root.awaits_words();
         self.view.newest = Some(seen);
         self.quarantine_seen(flagged.then_some(set_by));
         self.view.missing = 0;
