@@ -1,11 +1,11 @@
 //! A cluster in leader mode, seen from outside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use divvy_core::leader::{
     AssembleError, Committed, Holding, Keys, LeaderRecord, LeaderSettings, Life, Lifecycle,
-    RootHead, WorkerRecord,
+    RootHead, SessionId, WorkerRecord,
 };
 use divvy_core::lease::Misalignment;
 use divvy_core::store::{Expected, Outcome, Revision, StoreError};
@@ -108,11 +108,14 @@ async fn root(
 /// What is seen, by what was seen before.
 pub(super) fn judge(seen: Seen, beats: &mut BTreeMap<Box<str>, Beat>, now: Moment) -> Snapshot {
     let leads = seen.leader.as_ref().map(|leader| leader.session);
+    let kept = seen.committed.as_ref().map(kept_sessions);
+    // Without an assignment nobody can have handed anything on.
+    let is_kept = |session| kept.as_ref().is_none_or(|kept| kept.contains(&session));
     beats.retain(|id, _| seen.workers.iter().any(|(known, _)| known == id));
     let workers = seen.workers.iter().map(|(id, record)| WorkerStatus {
         name: id.to_string(),
         // First: it takes in what is seen.
-        life: life(id, record, beats, now),
+        life: life(id, record, is_kept(record.session), beats, now),
         healthy: record.health == Health::Healthy,
         weight: record.weight,
         zone: record.zone.as_deref().map(str::to_owned),
@@ -150,16 +153,29 @@ pub(super) fn judge(seen: Seen, beats: &mut BTreeMap<Box<str>, Beat>, now: Momen
     snapshot.counted()
 }
 
+/// The sessions that have partitions.
+fn kept_sessions(committed: &Committed) -> BTreeSet<SessionId> {
+    let root = &committed.root;
+    let holders = root.holdings.iter().filter_map(|holding| match holding {
+        Holding::Held { session, .. } => root.sessions.get(*session as usize),
+        _ => None,
+    });
+    holders.map(|entry| entry.session).collect()
+}
+
+/// A worker that left for a while is away for as long as partitions are kept
+/// for it: no clock tells when it left.
 fn life(
     id: &str,
     record: &WorkerRecord,
+    is_kept: bool,
     beats: &mut BTreeMap<Box<str>, Beat>,
     now: Moment,
 ) -> WorkerLife {
     match record.life {
         Life::Fenced => return WorkerLife::Fenced,
-        Life::Left { keep_for } if keep_for.is_zero() => return WorkerLife::Left,
-        Life::Left { .. } => return WorkerLife::Away,
+        Life::Left { keep_for } if is_kept && !keep_for.is_zero() => return WorkerLife::Away,
+        Life::Left { .. } => return WorkerLife::Left,
         Life::Live => {}
     }
     let first = Beat {

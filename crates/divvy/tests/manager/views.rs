@@ -1,10 +1,12 @@
 //! What a manager shows of itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use divvy::Partition;
-use divvy::manager::{Grant, HookError, Hooks};
+use divvy::manager::{Grant, HookError, Hooks, Shutdown};
+use divvy::observer::{Observer, WorkerLife};
 use divvy::store::MemoryKeyValue;
 use divvy_testbed::until;
 use tokio::sync::Semaphore;
@@ -63,5 +65,24 @@ async fn only_what_was_started_and_has_not_been_stopped_is_shown_as_owned() {
         shown() == 3 && other.current_assignment().partitions.len() == 3
     })
     .await;
+    fleet.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_is_not_back_in_time_is_shown_as_left_and_no_longer_as_away() {
+    let store = MemoryKeyValue::new();
+    let mut fleet = Fleet::settled(Bed::Memory(store.clone()), 2, 6).await;
+    let id = fleet.views()[1].worker_id().unwrap();
+    // Each look is the first of its observer, as that of `divvy status` is.
+    let life = async || {
+        let mut observer = Observer::of_leader(Arc::new(store.clone()));
+        let seen = observer.look().await.unwrap();
+        seen.worker(&id).unwrap().life
+    };
+    let within = Duration::from_secs(2);
+    fleet.stop(1, Shutdown::Return { within }).await.unwrap();
+    assert_eq!(life().await, WorkerLife::Away);
+    fleet.owned().await;
+    assert_eq!(life().await, WorkerLife::Left);
     fleet.end().await;
 }
