@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divvy::listing::Form;
-use divvy::manager::{CommandSource, FileSource, PartitionSource};
+use divvy::manager::{CommandSource, FileSource, PartitionSource, StaticSource};
 use tempfile::TempDir;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -31,6 +31,13 @@ async fn files_of_every_form_list_the_same() {
     let told = FileSource::new("list.txt").unwrap_err().to_string();
     let rule = "the name of a file must end in .csv, .json, .yaml or .yml";
     assert_eq!(told, format!("partitions 'list.txt': {rule}"));
+}
+
+#[test]
+fn a_source_of_no_shards_is_refused() {
+    let refused = StaticSource::shards(["orders"], 0).unwrap_err();
+    let told = refused.to_string();
+    assert_eq!(told, "shards per group '0': must be at least 1");
 }
 
 #[tokio::test]

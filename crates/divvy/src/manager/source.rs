@@ -9,7 +9,7 @@ pub use file::FileSource;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use divvy_core::{Error, Partitions};
+use divvy_core::{Error, Invalid, Partitions};
 
 use super::hooks::HookError;
 
@@ -74,11 +74,14 @@ impl StaticSource {
         Self { partitions }
     }
 
-    /// So many shards of each group: `group:0` and on.
+    /// So many shards of each group, at least 1: `group:0` and on.
     pub fn shards<'a>(
         groups: impl IntoIterator<Item = &'a str>,
         shards_per_group: u32,
     ) -> Result<Self, Error> {
+        if shards_per_group == 0 {
+            return Err(Invalid::new("shards per group", 0, "must be at least 1").into());
+        }
         let groups = groups.into_iter().map(|group| (group, shards_per_group));
         Ok(Self::new(Partitions::shards(groups)?))
     }
