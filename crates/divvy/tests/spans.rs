@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use divvy::Partition;
 use divvy::manager::{Grant, HookError, Hooks, Manager, Settings, Shutdown, StaticSource};
-use divvy::store::MemoryKeyValue;
+use divvy::store::{Key, KeyValue as _, MemoryKeyValue};
 use divvy_testbed::until;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -123,6 +123,39 @@ async fn everything_is_logged_inside_of_the_manager_that_it_belongs_to() {
         let version = version_of(adopted.expect("that is why"));
         let told = version_of(notes[at].split("[hook").nth(1).unwrap());
         assert_eq!(told, version, "{done}");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_claims_its_id_again_is_named_once_in_each_line() {
+    let notes = Notes::default();
+    let listening = tracing_subscriber::registry().with(notes.clone());
+    let _guard = tracing::subscriber::set_default(listening);
+    let (store, source) = (
+        MemoryKeyValue::new(),
+        StaticSource::shards(["p"], 1).unwrap(),
+    );
+    let builder = Manager::builder(store.clone(), source).settings(Settings::fast());
+    let manager = builder.start().await.unwrap();
+    let id = manager.worker_id().unwrap();
+    let key = Key::new(["w", &id]).unwrap();
+    let claims = || {
+        let notes = notes.0.lock().unwrap();
+        let claims = notes
+            .iter()
+            .filter(|line| line.contains("claimed a stable id"));
+        claims.cloned().collect::<Vec<_>>()
+    };
+    until(Duration::from_secs(20), "the session is lost", async || {
+        if let Some(record) = store.get(&key).await.unwrap() {
+            let _outcome = store.delete(&key, record.revision).await.unwrap();
+        }
+        claims().len() > 1
+    })
+    .await;
+    manager.stop(Shutdown::Leave).await.unwrap();
+    for line in claims() {
+        assert_eq!(line.matches("worker=").count(), 1, "{line}");
     }
 }
 

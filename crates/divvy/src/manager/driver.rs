@@ -19,6 +19,7 @@ use divvy_core::{Moment, Partition};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
+use tracing::{Instrument as _, Span};
 
 use self::pace::Pace;
 use super::agent::Agent;
@@ -115,6 +116,9 @@ pub(super) struct Driver {
     last_trouble: Option<StoreError>,
     /// What a start that takes too long may be waiting for.
     last_problem: Option<Box<str>>,
+    /// What is logged belongs to the manager, and to its last session.
+    manager_span: Span,
+    session_span: Span,
     /// No renewal is acknowledged, as the machine has told.
     is_lease_running_out: bool,
     showing: Pace,
@@ -143,6 +147,8 @@ impl Driver {
             stopped_at: None,
             last_trouble: None,
             last_problem: None,
+            manager_span: Span::current(),
+            session_span: Span::current(),
             is_lease_running_out: false,
             showing: Pace::new(now),
             has_lost_runtime: false,
@@ -159,7 +165,8 @@ impl Driver {
         self.tasks.spawn(following);
         self.tasks.spawn(self.parts.calls.watch_runtime());
         while !self.is_over {
-            self.step().await;
+            let span = self.session_span.clone();
+            self.step().instrument(span).await;
             while self.tasks.try_join_next().is_some() {}
             while self.releases.try_join_next().is_some() {}
         }

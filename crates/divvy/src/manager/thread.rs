@@ -112,12 +112,7 @@ fn span_of(orders: &Orders) -> tracing::Span {
         StoreChoice::At(_, settings) => Some(settings.cluster.as_str()),
         StoreChoice::Open(_) => None,
     };
-    tracing::info_span!(
-        "manager",
-        cluster,
-        instance = &*orders.instance,
-        worker = tracing::field::Empty,
-    )
+    tracing::info_span!("manager", cluster, instance = &*orders.instance)
 }
 
 async fn drive(

@@ -82,7 +82,10 @@ impl Driver {
 
     fn claimed(&mut self, worker: Box<str>) {
         self.is_lease_running_out = false;
-        tracing::Span::current().record("worker", &*worker);
+        // A field that is recorded again would be shown twice.
+        let parent = &self.manager_span;
+        self.session_span = tracing::info_span!(parent: parent, "session", worker = &*worker);
+        let _session = self.session_span.enter();
         tracing::info!("claimed a stable id");
         // Hooks may be called before the next time that all is shown.
         let status = &self.parts.status;
