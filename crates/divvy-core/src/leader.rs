@@ -31,7 +31,7 @@ pub use keys::Keys;
 pub use member::{Batches, Holder, Member, MemberSetup};
 pub use record::{
     EPOCH_MAX, Holding, LeaderRecord, Life, Lifecycle, Root, SessionEntry, SessionId, Shutdown,
-    State, VERSION_NUMBER_MAX, Version, WorkerRecord,
+    State, VERSION_NUMBER_MAX, Version, Wait, WorkerRecord,
 };
 pub use retries::Retries;
 pub use settings::{

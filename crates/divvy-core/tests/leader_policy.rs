@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use cluster::Cluster;
 use divvy_core::leader::{
-    Event, LeaderSettings, Life, Lifecycle, SelfDescription, Shutdown, State, WorkerRecord,
+    Event, LeaderSettings, Life, Lifecycle, Member, SelfDescription, Shutdown, State, Wait,
+    WorkerRecord,
 };
 use divvy_core::store::{Change, Key};
 use divvy_core::{
@@ -106,6 +107,30 @@ fn a_cluster_lives_through_cold_start_and_the_first_assignment_to_an_ordinary_li
         Lifecycle::Stable,
     ];
     assert_eq!(seen, all);
+}
+
+#[test]
+fn a_first_start_tells_the_quarantine_and_when_it_ends() {
+    let mut cluster = Cluster::new(LeaderSettings::default(), 4);
+    cluster.join("host-0");
+    cluster.join("host-1");
+    let waits = |cluster: &Cluster| {
+        let members = cluster.nodes.iter().map(|node| &node.member);
+        members.filter_map(Member::waits_for).collect::<Vec<_>>()
+    };
+    let soon = Duration::from_secs(5);
+    until(&mut cluster, soon, |cluster| waits(cluster).len() == 2);
+    let told = waits(&cluster);
+    assert_eq!(told[0].0, Wait::Quarantine);
+    assert_eq!(told[1].0, Wait::Quarantine);
+    let end = told[0].1.max(told[1].1).to_origin();
+    let left = end - cluster.now + Duration::from_secs(1);
+    until(&mut cluster, left, Cluster::is_owned);
+    assert!(
+        cluster.now + Duration::from_secs(1) > end,
+        "{end:?} was too late"
+    );
+    assert_eq!(waits(&cluster), []);
 }
 
 #[test]

@@ -160,6 +160,25 @@ async fn a_worker_that_claims_its_id_again_is_named_once_in_each_line() {
 }
 
 #[tokio::test]
+async fn a_start_logs_once_what_it_waits_for_and_how_long() {
+    let notes = Notes::default();
+    let listening = tracing_subscriber::registry().with(notes.clone());
+    let _guard = tracing::subscriber::set_default(listening);
+    let source = StaticSource::shards(["p"], 1).unwrap();
+    let builder = Manager::builder(MemoryKeyValue::new(), source).settings(Settings::fast());
+    let manager = builder.start().await.unwrap();
+    assert_eq!(manager.waits_for(), None);
+    manager.stop(Shutdown::Leave).await.unwrap();
+    let notes = notes.0.lock().unwrap();
+    let waits = notes
+        .iter()
+        .filter(|line| line.contains("cold_start_window"));
+    let waits: Vec<&String> = waits.collect();
+    assert_eq!(waits.len(), 1, "{notes:#?}");
+    assert!(waits[0].contains("waits up to "), "{waits:?}");
+}
+
+#[tokio::test]
 async fn an_option_that_is_corrected_is_told_once() {
     let notes = Notes::default();
     let listening = tracing_subscriber::registry().with(notes.clone());

@@ -467,8 +467,8 @@ pub(super) const WORKER: &str = "\
 Takes part in a cluster as one of its workers: claims a stable id, may lead, and owns what it is \
 given until SIGTERM, SIGINT or --run-for ends it. Every event is a line of JSON on stdout, \
 with at_us (microseconds of a clock that all processes of the machine share), instance, event and \
-what belongs to it: listening, claimed, session_ended, lease_regained, state_changed, adopted, \
-assigned, started, revoked, stopped, leadership_changed, committed, error (with its kind), ended; \
+what belongs to it: listening, claimed, session_ended, waiting, lease_regained, state_changed, \
+adopted, assigned, started, revoked, stopped, leadership_changed, committed, error (with its kind), ended; \
 with --tick also worked, with --deadlines also deadline. Who reads too slowly loses some: the line \
 lost says how many.
 

@@ -80,6 +80,16 @@ pub enum Lifecycle {
     Stable,
 }
 
+/// What the first grants of a cluster wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// The store is new, has restarted or lost its data, and leases that it
+    /// forgot may not have expired.
+    Quarantine,
+    /// More workers may join.
+    Workers,
+}
+
 /// How to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shutdown {

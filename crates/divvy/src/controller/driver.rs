@@ -30,8 +30,6 @@ use crate::store::{Connection, Leases};
 
 /// What waits for the driver; tasks beyond that wait themselves.
 pub(super) const INPUTS_MAX: usize = 1024;
-/// As exactly as people are told of times.
-const TENTH: Duration = Duration::from_millis(100);
 /// The driver wakes at least this often.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// What a worker has is shown only so often: each time costs as much as there
@@ -500,8 +498,7 @@ impl Driver {
                 events.tell(|| Told::Recovered);
             }
             Report::Quarantined(left) => {
-                let tenths = left.as_millis().div_ceil(100);
-                let span = Span(TENTH * u32::try_from(tenths).unwrap_or(u32::MAX));
+                let span = Span::rounded_up(left);
                 tracing::warn!(
                     "the store is new, has restarted or lost its data: nothing is granted for \
                      {span}, in case a lease that it forgot is still in use"

@@ -95,6 +95,13 @@ impl ManagerBuilder {
 
     /// Claims a stable id, takes part in the election and waits for the first
     /// assignment, for at most `startup_timeout`, open windows not counted.
+    /// What it waits for is logged, and shown by
+    /// [`View::waits_for`](super::View::waits_for).
+    ///
+    /// The first assignment need not give this worker anything: where a cluster
+    /// works already, its share follows after `planned_scale_window`. A rolling
+    /// deploy waits for [`View::watch_assignment`](super::View::watch_assignment)
+    /// to show partitions before it stops the next worker.
     ///
     /// A start that fails, or whose future is dropped, leaves nothing behind.
     ///

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use divvy_core::leader::{
     Action, Clock, Event, HookEnd, HookId, LeaderSettings, Member, OperationId, Reply, Shutdown,
-    Watched,
+    Wait, Watched,
 };
 use divvy_core::store::{Change, Incarnation, StoreError};
 use divvy_core::{Moment, Partition};
@@ -119,6 +119,8 @@ pub(super) struct Driver {
     /// What is logged belongs to the manager, and to its last session.
     manager_span: Span,
     session_span: Span,
+    /// What was last logged that the first grants wait for.
+    waits_for: Option<Wait>,
     /// No renewal is acknowledged, as the machine has told.
     is_lease_running_out: bool,
     showing: Pace,
@@ -149,6 +151,7 @@ impl Driver {
             last_problem: None,
             manager_span: Span::current(),
             session_span: Span::current(),
+            waits_for: None,
             is_lease_running_out: false,
             showing: Pace::new(now),
             has_lost_runtime: false,
@@ -343,7 +346,10 @@ impl Driver {
         let failed = parts
             .startup
             .look(boottime(), &parts.member, &parts.settings, || {
-                (self.last_trouble.clone(), self.last_problem.clone())
+                let waits = parts.status.waits_for.get();
+                let problem = self.last_problem.clone();
+                let problem = problem.or_else(|| waits.map(|why| (&*why).into()));
+                (self.last_trouble.clone(), problem)
             });
         if failed && self.stopped_at.is_none() {
             self.stop(Shutdown::Leave);
@@ -397,6 +403,7 @@ impl Driver {
             shown |= matches!(action, Action::Report(_));
             self.act_on(action);
         }
+        self.log_wait();
         let is_working = !self.parts.member.is_idle();
         let status = &self.parts.status;
         status.is_working.store(is_working, Ordering::Relaxed);

@@ -56,6 +56,11 @@ pub enum EventKind {
         /// How long after the renewal before.
         after: Duration,
     },
+    /// The first grants wait for something, which ends by itself.
+    Waiting {
+        /// What for, and for how long at most.
+        why: Box<str>,
+    },
     /// A newer assignment is in force.
     Adopted {
         /// In which session.

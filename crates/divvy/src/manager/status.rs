@@ -52,6 +52,8 @@ pub(super) struct Status {
     pub(super) worker_id: Shown<Option<Arc<str>>>,
     /// What keeps it from its work, if anything does.
     pub(super) trouble: Shown<Option<Arc<str>>>,
+    /// What the first grants wait for, if they do.
+    pub(super) waits_for: Shown<Option<Arc<str>>>,
     pub(super) is_leader: AtomicBool,
     /// Whether any hook of a partition was called that nothing has undone.
     pub(super) is_working: AtomicBool,
@@ -69,6 +71,7 @@ impl Status {
             assignment: Arc::new(Shown::new(Arc::default())),
             worker_id: Shown::new(None),
             trouble: Shown::new(None),
+            waits_for: Shown::new(None),
             is_leader: AtomicBool::new(false),
             is_working: AtomicBool::new(false),
             description: watch::Sender::new(description),
@@ -83,6 +86,7 @@ impl Status {
         self.is_leader.store(false, Ordering::Relaxed);
         self.worker_id.set(None);
         self.trouble.set(None);
+        self.waits_for.set(None);
         self.assignment.set(Arc::default());
         self.metrics.nothing_left();
     }
@@ -128,6 +132,12 @@ impl View {
     /// cannot be renewed, or the assignment that is there cannot be read.
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.status.trouble.get()
+    }
+
+    /// What the first grants of this cluster wait for, and for how long at
+    /// most, for people: a quarantine, or more workers. It ends by itself.
+    pub fn waits_for(&self) -> Option<Arc<str>> {
+        self.status.waits_for.get()
     }
 
     /// Whether this worker leads, as far as it knows.

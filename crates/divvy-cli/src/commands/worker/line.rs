@@ -40,6 +40,7 @@ fn parts(kind: &EventKind) -> (&'static str, Value) {
         ),
         EventKind::Claimed { worker } => ("claimed", json!({"worker": worker})),
         EventKind::SessionEnded { why } => ("session_ended", json!({"why": why})),
+        EventKind::Waiting { why } => ("waiting", json!({"why": why})),
         EventKind::LeaseRegained { after } => (
             "lease_regained",
             json!({"after_us": u64::try_from(after.as_micros()).unwrap_or(u64::MAX)}),
@@ -127,6 +128,9 @@ mod tests {
             },
             EventKind::SessionEnded {
                 why: "fenced".into(),
+            },
+            EventKind::Waiting {
+                why: "for more workers".into(),
             },
             EventKind::LeaseRegained {
                 after: std::time::Duration::from_secs(1),

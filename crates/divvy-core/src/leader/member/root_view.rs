@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Member;
 use super::operations::Purpose;
@@ -9,7 +10,8 @@ use super::timers::Timer;
 use crate::leader::action::Report;
 use crate::leader::codec::{AssembleError, Committed, RootHead};
 use crate::leader::event::Reply;
-use crate::leader::record::Version;
+use crate::leader::record::{Lifecycle, Version, Wait};
+use crate::leader::settings::LeaderSettings;
 use crate::moment::Moment;
 use crate::store::{Entry, Key, Revision};
 
@@ -56,6 +58,8 @@ pub(super) struct RootView {
     pub(super) unreadable: Option<Box<str>>,
     /// The quarantine that the newest root is in.
     quarantine: Option<Quarantine>,
+    /// Since when roots say that nothing was assigned yet.
+    cold_since: Option<Moment>,
     /// Whether the newest root asks anybody to give partitions back.
     pub(super) awaits_words: bool,
 }
@@ -233,6 +237,9 @@ impl Member {
         }
         self.lease_max = self.lease_max.max(root.lease);
         self.view.awaits_words = root.awaits_words();
+        let is_cold = root.lifecycle == Lifecycle::ColdStart;
+        let cold_since = self.view.cold_since.unwrap_or(self.clock.now);
+        self.view.cold_since = is_cold.then_some(cold_since);
         self.view.newest = Some(seen);
         self.quarantine_seen(flagged.then_some(set_by));
         self.view.missing = 0;
@@ -260,6 +267,22 @@ impl Member {
     /// The quarantine that the newest root is in.
     pub(super) fn quarantine(&self) -> Option<Quarantine> {
         self.view.quarantine
+    }
+
+    /// What the first grants wait for, and until when at most unless a worker
+    /// does not confirm that it has stopped.
+    pub fn waits_for(&self) -> Option<(Wait, Moment)> {
+        let settings = &self.setup.settings;
+        let Some(quarantine) = self.quarantine() else {
+            let closes = self.view.cold_since? + settings.cold_start_window;
+            return Some((Wait::Workers, closes));
+        };
+        let unknown = match quarantine.remembers {
+            true => Duration::ZERO,
+            false => settings.heartbeat_interval * 2,
+        };
+        let expired = quarantine.since + LeaderSettings::observed(self.lease_max) + unknown;
+        Some((Wait::Quarantine, expired))
     }
 
     fn root_unreadable(&mut self, why: &str) {

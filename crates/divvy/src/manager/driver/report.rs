@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use divvy_core::Moment;
-use divvy_core::leader::{Report, State, Version};
+use divvy_core::leader::{Report, State, Version, Wait};
 
 use super::Driver;
 use crate::manager::error::ManagerError;
@@ -99,6 +99,35 @@ impl Driver {
         self.parts
             .events
             .tell(|| EventKind::LeaseRegained { after });
+    }
+
+    /// Logs what the first grants wait for, when that has changed.
+    pub(super) fn log_wait(&mut self) {
+        let wait = self.parts.member.waits_for();
+        let kind = wait.map(|(kind, _)| kind);
+        if kind == self.waits_for {
+            return;
+        }
+        self.waits_for = kind;
+        let why = wait.map(|(kind, until)| {
+            let up_to = Span::rounded_up(until.since(boottime()));
+            match kind {
+                Wait::Quarantine => format!(
+                    "the store is new, has restarted or lost its data: nothing is granted for up \
+                     to {up_to}, in case a lease that it forgot is still in use"
+                ),
+                Wait::Workers => format!(
+                    "waits up to {up_to} for more workers before partitions are placed \
+                     (cold_start_window)"
+                ),
+            }
+        });
+        if let Some(why) = &why {
+            tracing::info!("{why}");
+            let why = why.as_str().into();
+            self.parts.events.tell(|| EventKind::Waiting { why });
+        }
+        self.parts.status.waits_for.set(why.map(Arc::from));
     }
 
     fn committed(&self, version: Version, granted: u32, revoked: u32) {

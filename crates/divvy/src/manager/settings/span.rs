@@ -54,6 +54,14 @@ pub fn parse_span(field: &'static str, text: &str) -> Result<Duration, Invalid> 
     }
 }
 
+impl Span {
+    /// As exactly as people are told of times: to a tenth of a second.
+    pub(crate) fn rounded_up(span: Duration) -> Self {
+        let tenths = u32::try_from(span.as_millis().div_ceil(100));
+        Self(Duration::from_millis(100) * tenths.unwrap_or(u32::MAX))
+    }
+}
+
 impl From<Span> for Duration {
     fn from(span: Span) -> Self {
         span.0
