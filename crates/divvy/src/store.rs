@@ -34,6 +34,7 @@ pub(crate) mod backoff;
 mod bounds;
 mod choice;
 pub(crate) mod clock;
+pub(crate) mod clusters;
 mod connection;
 mod erase;
 mod memory;

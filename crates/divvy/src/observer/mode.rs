@@ -9,9 +9,13 @@ use divvy_core::store::{StoreError, StoreErrorKind};
 use serde::Serialize;
 
 use super::Observer;
+use crate::store::clusters::cluster_names;
 use crate::store::{
     KeyValue, Leases, StoreKind, StoreSettings, StoreUrl, open_key_value, open_leases,
 };
+
+/// Clusters that a message names.
+const NAMES_MAX: usize = 10;
 
 /// How members of a cluster coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -99,10 +103,25 @@ async fn find(url: &StoreUrl, settings: &StoreSettings) -> Result<Observer, Stor
         (records, leases) => {
             let records = records.map(|store| store.describe());
             let place = records.or_else(|_error| leases.map(|store| store.describe()))?;
+            let others = others(url, settings).await;
             Err(StoreError::unfit(format_args!(
                 "there is no cluster '{cluster}' in {place}: no worker is there, and \
-                 if one was, the store has lost its data since"
+                 if one was, the store has lost its data since{others}"
             )))
+        }
+    }
+}
+
+/// Which clusters there are instead, as the end of a sentence.
+async fn others(url: &StoreUrl, settings: &StoreSettings) -> String {
+    let names: Vec<String> = cluster_names(url, settings).await.into_iter().collect();
+    match names.len() {
+        0 => String::new(),
+        1 => format!("; there is '{}' (--cluster)", names[0]),
+        2..=NAMES_MAX => format!("; there are '{}' (--cluster)", names.join("', '")),
+        count => {
+            let some = names[..NAMES_MAX].join("', '");
+            format!("; there are {count}, such as '{some}' (--cluster)")
         }
     }
 }

@@ -35,6 +35,7 @@ pub(crate) mod version;
 
 pub(crate) use examination::examine;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,6 +72,11 @@ pub struct NatsStore {
 }
 
 impl NatsStore {
+    /// The clusters that have an assignment.
+    pub(super) async fn clusters(&self) -> Result<BTreeSet<String>, StoreError> {
+        self.shared.clusters().await
+    }
+
     /// Removes all keys of the cluster, and what is left of deleted ones.
     pub(super) async fn erase(&self) -> Result<(), StoreError> {
         self.shared.erase().await

@@ -29,6 +29,7 @@ mod set;
 mod subscription;
 mod tls;
 
+pub(super) use erasing::clusters;
 pub(crate) use examination::examine;
 pub(crate) use failure::NO_LOGIN;
 pub use key_value::RedisKeyValue;

@@ -98,7 +98,7 @@ impl Bed {
         opening.await.unwrap().unwrap()
     }
 
-    fn address(&self) -> Result<String, &MemoryKeyValue> {
+    pub(crate) fn address(&self) -> Result<String, &MemoryKeyValue> {
         match self {
             Self::Memory(store) => Err(store),
             Self::File(directory) => {

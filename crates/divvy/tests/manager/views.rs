@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use divvy::Partition;
 use divvy::manager::{Grant, HookError, Hooks, Shutdown};
 use divvy::observer::{Observer, WorkerLife};
-use divvy::store::MemoryKeyValue;
+use divvy::store::{MemoryKeyValue, StoreSettings};
 use divvy_testbed::until;
 use tokio::sync::Semaphore;
 
@@ -85,4 +85,20 @@ async fn a_worker_that_is_not_back_in_time_is_shown_as_left_and_no_longer_as_awa
     fleet.owned().await;
     assert_eq!(life().await, WorkerLife::Left);
     fleet.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_looks_for_a_cluster_that_is_not_there_is_told_which_are() {
+    for bed in [Bed::file(), Bed::redis().await, Bed::nats().await] {
+        let url = bed.address().unwrap().parse().unwrap();
+        let fleet = Fleet::settled(bed, 1, 2).await;
+        let opened = Observer::open(&url, &StoreSettings::default(), None).await;
+        let told = opened.unwrap_err().to_string();
+        assert!(told.contains("there is no cluster 'default'"), "{told}");
+        assert!(
+            told.ends_with("; there is 'tests' (--cluster)"),
+            "{url}: {told}"
+        );
+        fleet.end().await;
+    }
 }

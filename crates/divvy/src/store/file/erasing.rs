@@ -1,4 +1,6 @@
-//! Removal of all that a cluster has written.
+//! The clusters of a file, and removal of all that one has written.
+
+use std::collections::BTreeSet;
 
 use divvy_core::store::{LeaseKey, StoreError};
 use rusqlite::params;
@@ -14,6 +16,16 @@ const OF_CLUSTER: [&str; 4] = [
 ];
 
 impl FileStore {
+    /// The clusters that have written anything.
+    pub(in crate::store) async fn clusters(&self) -> Result<BTreeSet<String>, StoreError> {
+        self.read(|connection| {
+            let sql = "SELECT cluster FROM entry UNION SELECT cluster FROM member";
+            let mut found = connection.prepare_cached(sql)?;
+            found.query_map([], |row| row.get(0))?.collect()
+        })
+        .await
+    }
+
     /// Removes all keys of the cluster.
     pub(in crate::store) async fn erase_keys(&self) -> Result<(), StoreError> {
         let cluster = self.cluster();

@@ -1,11 +1,14 @@
 //! What the handles of one store share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use divvy_core::store::{Entry, Expected, Incarnation, Key, Outcome, Prefix, Revision, StoreError};
+use divvy_core::store::{
+    Entry, Expected, Incarnation, Key, Outcome, Prefix, Revision, StoreError, decode_part,
+};
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::sync::{Mutex, mpsc};
@@ -232,6 +235,31 @@ impl Shared {
         }
         outcome(written, deletion_revision)
             .map_err(|fault| fault.of_write(format_args!("delete '{key}'")))
+    }
+
+    /// The clusters of the bucket that have a root.
+    pub(super) async fn clusters(&self) -> Result<BTreeSet<String>, StoreError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            state: State,
+        }
+        #[derive(Deserialize)]
+        struct State {
+            #[serde(default)]
+            subjects: BTreeMap<String, IgnoredAny>,
+        }
+        let space = format!("$KV.{}.", self.bucket.name);
+        let asked = json!({ "subjects_filter": format!("{space}*.root") });
+        let subject = format!("$JS.API.STREAM.INFO.{}", self.bucket.stream);
+        let answer: Result<Answer, Fault> =
+            api::call(&self.link, self.deadline(), &subject, &asked).await;
+        let answer = answer.map_err(|fault| fault.of_read("list clusters"))?;
+        let subjects = answer.state.subjects.into_keys();
+        let cluster = |subject: String| {
+            let cluster = subject.strip_prefix(&space)?.strip_suffix(".root")?;
+            decode_part(cluster)
+        };
+        Ok(subjects.filter_map(cluster).collect())
     }
 
     /// Removes all messages of the cluster's keys, deletion markers included.

@@ -1,16 +1,43 @@
-//! Removal of all that a cluster has written.
+//! The clusters of a database, and removal of all that one has written.
+
+use std::collections::BTreeSet;
 
 use divvy_core::store::{LeaseKey, LeaseName, Prefix, StoreError, WorkerId};
 
+use super::endpoint::Endpoint;
 use super::failure::Nature;
 use super::key_value::RedisKeyValue;
 use super::leases::RedisLeases;
-use super::link::Link;
+use super::link::{Eviction, Link};
 use super::{layout, set};
 use crate::store::KeyValue as _;
+use crate::store::settings::StoreSettings;
+use crate::store::url::StoreUrl;
 
 /// Keys of one command: few enough that no other client waits long.
 const CALL_KEYS: usize = 250;
+
+/// The clusters of a database: those in leader mode only where its user may
+/// look at all keys.
+pub(in crate::store) async fn clusters(
+    url: &StoreUrl,
+    settings: &StoreSettings,
+) -> Result<BTreeSet<String>, StoreError> {
+    let endpoint = Endpoint::new(url, settings)?;
+    let link = Link::open(endpoint, settings.into(), Eviction::GoOn).await?;
+    let call = link.call(Nature::Read)?;
+    let listed = set::members(&call, layout::NODES_ALL, "").await;
+    let workers = listed.unwrap_or_default().into_iter();
+    let leased = workers.filter_map(|id| id.rsplit_once(':').map(|(cluster, _)| cluster.into()));
+    let mut clusters: BTreeSet<String> = leased.collect();
+    let (begin, end) = ("divvy:kv:", ":revision");
+    let listed = set::keys(&call, &format!("{begin}*{end}")).await;
+    clusters.extend(listed.unwrap_or_default().iter().filter_map(|key| {
+        let cluster = key.strip_prefix(begin)?.strip_suffix(end)?;
+        Some(cluster.to_owned())
+    }));
+    Ok(clusters)
+}
 
 impl RedisKeyValue {
     /// Removes all keys of the cluster, and what counts their revisions.

@@ -19,16 +19,33 @@ pub(super) async fn members(
     key: &str,
     beginning: &str,
 ) -> Result<BTreeSet<String>, StoreError> {
+    let mut scan = ::redis::cmd("SSCAN");
+    scan.arg(key);
+    pages(call, scan, &format!("{}*", literal(beginning)), key).await
+}
+
+/// The keys of the database that match `pattern`, in order. All keys are looked
+/// at, in steps.
+pub(super) async fn keys(call: &Call, pattern: &str) -> Result<BTreeSet<String>, StoreError> {
+    pages(call, ::redis::cmd("SCAN"), pattern, "of all keys").await
+}
+
+async fn pages(
+    call: &Call,
+    command: ::redis::Cmd,
+    pattern: &str,
+    key: &str,
+) -> Result<BTreeSet<String>, StoreError> {
     let mut found = BTreeSet::new();
     let mut cursor = b"0".to_vec();
     loop {
-        let mut scan = ::redis::cmd("SSCAN");
-        scan.arg(key).arg(&cursor);
-        scan.arg("MATCH").arg(format!("{}*", literal(beginning)));
+        let mut scan = command.clone();
+        scan.arg(&cursor);
+        scan.arg("MATCH").arg(pattern);
         scan.arg("COUNT").arg(STEP);
         let answer = reply::array(call.ask(scan).await?).unwrap_or_default();
         let Ok([next, page]) = <[_; 2]>::try_from(answer) else {
-            return Err(reply::unexpected("SSCAN"));
+            return Err(reply::unexpected("SCAN"));
         };
         for member in reply::array(page).unwrap_or_default() {
             let text = reply::bytes(&member).and_then(|bytes| std::str::from_utf8(bytes).ok());
