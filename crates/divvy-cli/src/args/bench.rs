@@ -33,18 +33,19 @@ pub(crate) struct FailoverArgs {
     /// Timings of the workers
     #[arg(long, value_name = "NAME", default_value = "fast")]
     pub(crate) preset: Preset,
-    /// How many workers there are
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole("workers", 2..=200_u32))]
-    pub(crate) workers: u32,
+    /// How many workers there are [default: 8]
+    #[arg(long, value_name = "N", value_parser = whole("workers", 2..=200_u32))]
+    workers: Option<u32>,
     /// How many partitions there are
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole("partitions", 1..=100_000_u32))]
     pub(crate) partitions: u32,
     /// How many are killed, followers and leaders in turn; a fifth as many are stopped in order
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole("kills", 1..=10_000_u32))]
     pub(crate) kills: u32,
-    /// How many workers start at once where starts, memory and sizes are measured
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = whole("start workers", 1..=200_u32))]
-    pub(crate) start_workers: u32,
+    /// How many workers start at once where starts, memory and sizes are measured [default: as
+    /// many as --workers, or 64 without]
+    #[arg(long, value_name = "N", value_parser = whole("start workers", 1..=200_u32))]
+    start_workers: Option<u32>,
     /// How many partitions those share
     #[arg(long, value_name = "N", default_value_t = 5000, value_parser = whole("start partitions", 1..=100_000_u32))]
     pub(crate) start_partitions: u32,
@@ -53,6 +54,16 @@ pub(crate) struct FailoverArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) reach: StoreArgs,
+}
+
+impl FailoverArgs {
+    pub(crate) fn workers(&self) -> u32 {
+        self.workers.unwrap_or(8)
+    }
+
+    pub(crate) fn start_workers(&self) -> u32 {
+        self.start_workers.or(self.workers).unwrap_or(64)
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -57,6 +57,21 @@ fn examples(command: &Command) -> Vec<String> {
 }
 
 #[test]
+fn bench_failover_starts_no_more_workers_than_it_is_asked_for() {
+    let counts = |line: &str| {
+        let args = Args::try_parse_from(line.split(' ')).unwrap();
+        let super::Command::Bench(super::BenchCommand::Failover(args)) = args.command else {
+            panic!("{line} is another command");
+        };
+        (args.workers(), args.start_workers())
+    };
+    assert_eq!(counts("divvy bench failover"), (8, 64));
+    assert_eq!(counts("divvy bench failover --workers 4"), (4, 4));
+    let both = "divvy bench failover --workers 4 --start-workers 16";
+    assert_eq!(counts(both), (4, 16));
+}
+
+#[test]
 fn the_definition_is_consistent() {
     Args::command().debug_assert();
 }

@@ -77,7 +77,7 @@ struct Life {
 
 impl Life {
     fn measure(args: &FailoverArgs, crew: &mut Crew) -> anyhow::Result<Self> {
-        gather(crew, args.workers, args.partitions)?;
+        gather(crew, args.workers(), args.partitions)?;
         let (follower, leader) = kills(args, crew)?;
         let graceful = stops(args, crew)?;
         crew.end()?;
@@ -95,7 +95,7 @@ fn measure(
     reach: &StoreSettings,
 ) -> anyhow::Result<Figures> {
     // First: what was allocated before is used again.
-    let calculation = Calculation::measure(args.start_workers, args.start_partitions)?;
+    let calculation = Calculation::measure(args.start_workers(), args.start_partitions)?;
     let ground = Ground::new(store)?;
     ground.check_empty(reach)?;
     let start = Start::measure(args, &ground, reach)?;
@@ -172,9 +172,9 @@ fn figures(args: &FailoverArgs, crew: &Crew, run: Run) -> anyhow::Result<Figures
     Ok(Figures {
         preset: preset_name(args.preset),
         store: run.store,
-        workers: args.workers,
+        workers: args.workers(),
         partitions: args.partitions,
-        start_workers: args.start_workers,
+        start_workers: args.start_workers(),
         start_partitions: args.start_partitions,
         failed_starts: crew.failed_starts + run.start.failed,
         cold_start_ms: ms(run.start.took),

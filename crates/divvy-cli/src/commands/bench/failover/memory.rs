@@ -37,10 +37,10 @@ impl Memory {
         reach: &StoreSettings,
         start: &Start,
     ) -> anyhow::Result<Option<Self>> {
-        let share = args.start_partitions.div_ceil(args.start_workers);
+        let share = args.start_partitions.div_ceil(args.start_workers());
         let partitions = share * FEW_WORKERS;
         let known = args.start_partitions.saturating_sub(partitions);
-        if args.start_workers < MANY_WORKERS_MIN || known < KNOWN_MIN {
+        if args.start_workers() < MANY_WORKERS_MIN || known < KNOWN_MIN {
             return Ok(None);
         }
         let reach = StoreSettings {

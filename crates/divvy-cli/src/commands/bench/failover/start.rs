@@ -50,7 +50,7 @@ impl Start {
         opened: &dyn KeyValue,
         crew: &mut Crew,
     ) -> anyhow::Result<Self> {
-        let took = gather(crew, args.start_workers, args.start_partitions)?;
+        let took = gather(crew, args.start_workers(), args.start_partitions)?;
         let placed = crew.board().first_placement();
         let memory = crew.memory();
         let (heartbeat_bytes, map_bytes) = ground.sizes(opened)?;
