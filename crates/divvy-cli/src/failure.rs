@@ -47,6 +47,18 @@ impl Failure {
         ))
     }
 
+    /// Both of these, or what is wrong with either: mistakes of both are told at
+    /// once.
+    pub(crate) fn both<A, B>(one: Result<A, Self>, other: Result<B, Self>) -> Result<(A, B), Self> {
+        match (one, other) {
+            (Ok(one), Ok(other)) => Ok((one, other)),
+            (Err(Self::Usage(one)), Err(Self::Usage(other))) => {
+                Err(Self::Usage(format!("{one}; {other}")))
+            }
+            (Err(failure), _) | (_, Err(failure)) => Err(failure),
+        }
+    }
+
     /// Writing the result failed.
     pub(crate) fn output(error: io::Error) -> Self {
         Self::Output(error)

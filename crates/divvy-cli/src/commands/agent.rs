@@ -55,23 +55,19 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
         return printed::print(layered, out);
     }
     voice::begin_with_times();
-    let settings = settings(&layered)?;
     let args = &layered.args;
+    let store = store_among(args.store.as_ref(), STORES);
+    let needed = Failure::both(has_work(args), store);
+    let (settings, ((), store)) = Failure::both(settings(&layered), needed)?;
     let deadlines = Deadlines {
         start: settings.lease.start_deadline,
         stop: settings.lease.stop_deadline,
     };
     let cluster = &args.reach.cluster;
-    let Some((doing, lines)) = Doing::new(&args.run, &args.webhook, cluster, deadlines)? else {
-        let text = "--exec is missing: give the command to run for each partition, such as \
-                    --exec 'consume {workload} {unit} {token}', or --webhook";
-        return Err(Failure::Usage(text.to_owned()));
-    };
+    let doing = Doing::new(&args.run, &args.webhook, cluster, deadlines)?;
+    let (doing, lines) = doing.expect("there is work");
     let health = health_command(args)?;
-    let store = (
-        store_among(args.store.as_ref(), STORES)?,
-        args.reach.settings()?,
-    );
+    let store = (store, args.reach.settings()?);
     let runtime = runtime::with_threads(2).map_err(Failure::Failed)?;
     let listening = Listening::open(&args.http, &runtime)?;
     let worker = settings.worker.clone();
@@ -116,6 +112,16 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Failure> {
         let lived = life.join();
         lived.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Whether there is something to do about partitions.
+fn has_work(args: &AgentArgs) -> Result<(), Failure> {
+    if args.run.exec.is_some() || args.webhook.webhook.is_some() {
+        return Ok(());
+    }
+    let text = "--exec is missing: give the command to run for each partition, such as \
+                --exec 'consume {workload} {unit} {token}', or --webhook";
+    Err(Failure::Usage(text.to_owned()))
 }
 
 /// What is asked whether this worker is healthy.

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &AssignArgs, out: &mut dyn Write) -> Result<(), Failure>
     let given = Given::read(&args.placement)?;
     let chosen = given.chosen(&args.placement)?;
     let strategy = &chosen.strategy;
-    let (workers, partitions) = (given.workers()?, given.partitions()?);
+    let (workers, partitions) = Failure::both(given.workers(), given.partitions())?;
     spinner.turn_to("placing");
     let assignment = strategy.assign(&workers, &partitions, given.previous())?;
     let moves = given

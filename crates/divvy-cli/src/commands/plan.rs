@@ -27,8 +27,7 @@ pub(crate) fn run(args: &PlanArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let chosen = given.chosen(&args.placement)?;
     let change = Change::read(&args.change)?;
     look_ahead(&mut given, &change)?;
-    let base = given.workers()?;
-    let partitions = given.partitions()?;
+    let (base, partitions) = Failure::both(given.workers(), given.partitions())?;
     spinner.turn_to("planning");
     let planner = Planner::new(chosen, &given, &change, &partitions)?;
     if let Some(other) = given.previous_strategy() {

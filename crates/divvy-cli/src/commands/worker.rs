@@ -130,9 +130,10 @@ impl Life {
     ) -> Result<(Self, exec::Lines), Failure> {
         let settings = settings(&layered)?;
         let args = &layered.args;
-        let origin = Origin::of(args, &settings)?;
+        let url = store_of(args.store.as_ref());
+        let (origin, url) = Failure::both(Origin::of(args, &settings), url)?;
         let previous = input::previous(args.previous.as_deref())?;
-        let store = store(args, &settings, runtime)?;
+        let store = store(url, args, &settings, runtime)?;
         let attending = Attending {
             instance: settings.resolved_instance()?.into(),
             labels: args.reach.labels()?,
@@ -226,11 +227,12 @@ impl Life {
 
 /// The store, which the manager opens, unless what it writes is written down.
 fn store(
+    url: StoreUrl,
     args: &WorkerArgs,
     settings: &Settings,
     runtime: &Runtime,
 ) -> Result<StoreChoice, Failure> {
-    let (url, mut reach) = (store_of(args.store.as_ref())?, args.reach.settings()?);
+    let mut reach = args.reach.settings()?;
     let Some(path) = &args.writes else {
         return Ok((url, reach).into());
     };

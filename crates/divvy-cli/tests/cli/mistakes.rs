@@ -4,7 +4,13 @@
 use crate::scratch::{Scratch, divvy};
 
 /// Exit code, what the one line says after `error: `, and the words typed.
-const MISTAKES: [(i32, &str, &str); 58] = [
+const MISTAKES: [(i32, &str, &str); 59] = [
+    (
+        2,
+        "--workers is missing: give a count, ids such as a,b=2, or @FILE, or --previous, whose \
+         workers are taken; --partitions is missing: give a count, groups",
+        "assign",
+    ),
     (
         2,
         "worker weight '-1': must be 0 or in",
