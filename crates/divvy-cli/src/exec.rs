@@ -50,6 +50,7 @@ impl Children {
     /// What was asked for, and what has to be printed of the commands' output.
     pub(crate) fn new(exec: &str, args: &ExecArgs) -> Result<(Self, Lines), Failure> {
         let command = Arc::new(CommandLine::with_places("exec", exec)?);
+        command.check_program("exec")?;
         command.warn();
         let (output, lines) = Output::new(args.output_dir.as_deref())?;
         let children = Self {

@@ -8,7 +8,7 @@ mod health;
 mod printed;
 mod reload;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -273,19 +273,20 @@ fn refused(error: ControllerError) -> Failure {
 
 /// Tells people what happens.
 async fn tell(mut events: mpsc::Receiver<ControllerEvent>) {
-    let mut failed = BTreeSet::new();
+    let mut tokens = BTreeMap::new();
     while let Some(event) = events.recv().await {
         let line = match event.kind {
             Told::Joined => "takes part".to_owned(),
             Told::Members(members) => format!("workers: {}", members.join(", ")),
-            Told::Starting { key, token, .. } => format!("{key} starts, with token {token}"),
-            Told::Started { key, failed: true } => {
-                let line = format!("{key} could not be started");
-                failed.insert(key);
-                line
+            Told::Starting { key, token, .. } => {
+                tokens.insert(key, token);
+                continue;
             }
-            // Others are told when they start.
-            Told::Started { key, .. } if failed.remove(&key) => format!("{key} runs now"),
+            Told::Started { key, failed } => match tokens.remove(&key) {
+                Some(token) if !failed => format!("{key} runs, with token {token}"),
+                // Why it could not be started is told as a warning.
+                _ => continue,
+            },
             Told::Stopping { key, reason } => format!("{key} stops: {reason}"),
             Told::Stopped { key } => format!("{key} has stopped"),
             Told::Recovered => "the store works again".to_owned(),

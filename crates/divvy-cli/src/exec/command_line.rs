@@ -2,6 +2,10 @@
 
 mod shell;
 
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
 use divvy::Invalid;
 use divvy::store::Token;
 
@@ -80,6 +84,29 @@ impl CommandLine {
         self.words.iter().map(fill_word).collect()
     }
 
+    /// Whether there is such a program, where its name has no places to fill in.
+    pub(crate) fn check_program(&self, flag: &'static str) -> Result<(), Failure> {
+        let program = self.words[0].as_str();
+        let is_place = |piece: Piece<'_>| matches!(piece, Piece::Place(_));
+        if pieces(program).into_iter().any(is_place) {
+            return Ok(());
+        }
+        let found = if program.contains('/') {
+            is_executable(Path::new(program))
+        } else {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&path).any(|place| is_executable(&place.join(program)))
+        };
+        match found {
+            true => Ok(()),
+            false => Err(Failure::usage(
+                flag,
+                program,
+                "is no program that can be run",
+            )),
+        }
+    }
+
     /// Warns of what was probably meant for a shell.
     pub(crate) fn warn(&self) {
         if let Some(warning) = &self.for_shell {
@@ -91,6 +118,11 @@ impl CommandLine {
     pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
+}
+
+fn is_executable(path: &Path) -> bool {
+    let is_program = |found: Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+    path.metadata().is_ok_and(is_program)
 }
 
 /// A part of a word.

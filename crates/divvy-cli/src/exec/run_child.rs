@@ -23,8 +23,10 @@ pub(crate) fn become_command(args: &ChildArgs) -> Result<(), Failure> {
         .map_err(Failure::Failed)?;
     let mut starter = UnixStream::from(starter);
     let refusal = refusal(args, &starter);
-    // Where nobody listens, the exit code tells.
-    let _unheard = starter.write_all(refusal.to_string().as_bytes());
+    if starter.write_all(refusal.to_string().as_bytes()).is_ok() {
+        // That process tells it.
+        std::process::exit(1);
+    }
     Err(refusal)
 }
 

@@ -117,7 +117,7 @@ fn an_agent_takes_nothing_before_its_health_command_has_answered() {
         })
         .await;
         assert!(agents.running().is_empty());
-        assert!(!agents.told(0).contains("starts, with token"));
+        assert!(!agents.told(0).contains("runs, with token"));
         std::fs::write(&well, "").unwrap();
         agents.shared(8).await;
     });

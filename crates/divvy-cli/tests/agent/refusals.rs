@@ -16,35 +16,52 @@ fn refused(arguments: &[&str]) -> (i32, String) {
 /// Arguments, the exit code, and words of the one line that tells why.
 const REFUSED: &[(&str, i32, &str)] = &[
     (
-        "--store memory --workloads demo:0 --exec x",
+        "--store memory --workloads demo:0 --exec true",
         2,
         "workloads 'demo:0': workload 'demo' is refused",
     ),
-    ("--store memory --workloads demo --exec x", 2, "NAME:N"),
+    ("--store memory --workloads demo --exec true", 2, "NAME:N"),
     (
-        "--store memory --workloads a:1,a:2 --exec x",
+        "--store memory --workloads a:1,a:2 --exec true",
         2,
         "named once",
     ),
     (
-        "--store memory --exec x",
+        "--store memory --exec true",
         2,
         "--workloads is missing: such as --workloads orders:8, or dynamic",
     ),
     ("--store memory --workloads demo:1", 2, "--exec is missing"),
     (
-        "--workloads demo:1 --exec x",
+        "--workloads demo:1 --exec true",
         2,
         "--store is missing: give redis://HOST:PORT, file:PATH or memory, or set DIVVY_STORE",
     ),
-    ("--store foo:1 --workloads demo:1 --exec x", 2, "foo:1"),
     (
-        "--store nats://127.0.0.1:1 --workloads d:1 --exec x",
+        "--run-for 1s",
+        2,
+        "--workloads is missing: such as --workloads orders:8, or dynamic for those of the store; \
+         --exec is missing: give the command to run for each partition, such as --exec 'consume \
+         {workload} {unit} {token}', or --webhook; --store is missing: give redis://HOST:PORT",
+    ),
+    (
+        "--store memory --workloads d:1 --exec /nowhere/at-all",
+        2,
+        "exec '/nowhere/at-all': is no program that can be run",
+    ),
+    (
+        "--store memory --workloads d:1 --exec no-such-program",
+        2,
+        "exec 'no-such-program': is no program that can be run",
+    ),
+    ("--store foo:1 --workloads demo:1 --exec true", 2, "foo:1"),
+    (
+        "--store nats://127.0.0.1:1 --workloads d:1 --exec true",
         2,
         "leases",
     ),
     (
-        "--store memory --workloads d:1 --exec x --weight -1",
+        "--store memory --workloads d:1 --exec true --weight -1",
         2,
         "weight '-1'",
     ),
@@ -54,11 +71,11 @@ const REFUSED: &[(&str, i32, &str)] = &[
         "never closed",
     ),
     (
-        "--store memory --workloads d:1 --exec x --node a:b",
+        "--store memory --workloads d:1 --exec true --node a:b",
         2,
         "must not contain ':'",
     ),
-    ("--store memory --exec x --config /dev/zero", 1, "bytes"),
+    ("--store memory --exec true --config /dev/zero", 1, "bytes"),
     (
         "--store memory --workloads d:1 --exec run-{nosuch}",
         2,
@@ -127,7 +144,7 @@ fn a_bad_field_of_a_file_is_named() {
     ] {
         std::fs::write(&config, text).unwrap();
         let path = config.to_str().unwrap();
-        let (ended, told) = refused(&["--store", "memory", "--exec", "x", "--config", path]);
+        let (ended, told) = refused(&["--store", "memory", "--exec", "true", "--config", path]);
         assert!(told.contains(words), "{text}: {told}");
         assert_eq!(ended, code, "{text}: {told}");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use divvy_testbed::{is_alive, until};
+use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer, is_alive, until};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -131,9 +131,58 @@ async fn partitions_are_read_again_on_sighup_and_bad_ones_change_nothing() {
 async fn a_worker_that_cannot_run_its_command_says_so() {
     let words = "worker --store memory --preset fast --partitions demo:1 --run-for 3s";
     let mut worker = Member::start_with(words, &["--exec", "/nowhere/at-all"]);
-    // The command is started by way of divvy itself, which then says why not.
-    worker.tells("cannot run /nowhere/at-all").await;
+    worker.tells("exec '/nowhere/at-all': is no program").await;
+    assert!(!worker.ended().await.success());
+    // One that is found only when it is run is told by way of divvy itself.
+    let mut worker = Member::start_with(words, &["--exec", "/nowhere/{workload}"]);
+    worker.tells("cannot run /nowhere/demo").await;
     worker.ended().await;
+}
+
+#[tokio::test]
+async fn a_start_that_fails_again_and_again_is_told_in_one_line() {
+    let words = "agent --store memory --preset fast --workloads demo:1 --listen 127.0.0.1:0";
+    let agent = Member::start_with(words, &["--exec", "/nowhere/{workload}"]);
+    let address = agent.address().await;
+    until(SOON, "it was tried several times", async || {
+        let metrics = ask(address, "GET", "/metrics").await.body;
+        let failures = metrics
+            .lines()
+            .find(|line| line.starts_with("divvy_lease_start_failures_total"));
+        let failures = failures.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+        failures.is_some_and(|failures: u64| failures >= 4)
+    })
+    .await;
+    let told = agent.told();
+    let about: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains("demo:0"))
+        .collect();
+    assert_eq!(about.len(), 1, "{told}");
+    let words = "demo:0 could not be started, and is tried again: cannot run /nowhere/demo";
+    assert!(about[0].contains(words), "{told}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_told_in_one_line() {
+    let mut server = RedisServer::start(RedisFlavour::Redis7, RedisOptions::new()).await;
+    let words = format!("agent --store {} --preset fast", server.url());
+    let words = format!("{words} --workloads demo:2 --listen 127.0.0.1:0");
+    let agent = Member::start_with(&words, &["--exec", "sleep 1000"]);
+    agent.tells("demo:0 runs").await;
+    agent.tells("demo:1 runs").await;
+    let before = agent.told().lines().count();
+    server.kill();
+    agent.tells("demo:0 has stopped").await;
+    agent.tells("demo:1 has stopped").await;
+    let told = agent.told();
+    let about = told.lines().skip(before);
+    let about: Vec<&str> = about.filter(|line| !line.contains("demo:")).collect();
+    assert_eq!(about.len(), 1, "{told}");
+    assert!(
+        about[0].contains("connection to the store lost: "),
+        "{told}"
+    );
 }
 
 #[tokio::test]

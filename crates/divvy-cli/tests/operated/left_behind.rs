@@ -112,8 +112,8 @@ async fn partitions_whose_command_cannot_be_run_are_owned_by_others() {
     let store = directory.path().join("store.db");
     let words = format!("agent --store file:{} --preset fast", store.display());
     let words = format!("{words} --workloads demo:6 --listen 127.0.0.1:0");
-    let unable = Member::start_with(&words, &["--exec", "/nowhere/at-all {unit}"]);
-    unable.tells("cannot run /nowhere/at-all").await;
+    let unable = Member::start_with(&words, &["--exec", "/nowhere/{workload}"]);
+    unable.tells("cannot run /nowhere/demo").await;
     let able = Member::start_with(&words, &["--exec", "sleep 1000"]);
     let address = able.ready().await;
     until(SOON, "the other has all", async || {

@@ -254,8 +254,7 @@ impl Consumers {
             let end = match message {
                 None => HookEnd::Done,
                 Some(message) => {
-                    let name = if hook.is_start { "start" } else { "stop" };
-                    let _gone = driver.send(Input::HookFailed(name, id, message)).await;
+                    let _gone = driver.send(Input::HookFailed(id, message)).await;
                     HookEnd::Failed
                 }
             };

@@ -54,7 +54,7 @@ pub(super) enum Input {
     /// The life of the store.
     Life(Incarnation),
     /// A consumer could not be started or stopped in order.
-    HookFailed(&'static str, HookId, String),
+    HookFailed(HookId, String),
     /// A hook waits too long for its turn.
     HookWaits(Box<str>),
     /// The runtime that consumers run on has ended.
@@ -90,6 +90,8 @@ pub(super) struct Driver {
     parts: Parts,
     alarm: Alarm,
     connection: watch::Receiver<Connection>,
+    /// As was last told.
+    is_connected: bool,
     description: watch::Receiver<divvy_core::lease::SelfDescription>,
     drained: watch::Receiver<bool>,
     tasks: JoinSet<()>,
@@ -98,6 +100,8 @@ pub(super) struct Driver {
     releases: JoinSet<()>,
     /// Hooks that run, or wait for their turn.
     hooks: HashMap<HookId, Hook>,
+    /// Why partitions could not be started the last time.
+    start_failures: BTreeMap<LeaseKey, String>,
     renewals: Vec<OperationId>,
     life_asked: Option<AbortHandle>,
     life_due: Moment,
@@ -119,11 +123,13 @@ impl Driver {
         Self {
             alarm: Alarm::new(),
             connection: parts.store.connection(),
+            is_connected: true,
             description: parts.status.description.subscribe(),
             drained: parts.status.drained.subscribe(),
             tasks: JoinSet::new(),
             releases: JoinSet::new(),
             hooks: HashMap::new(),
+            start_failures: BTreeMap::new(),
             renewals: Vec::new(),
             life_asked: None,
             life_due: now,
@@ -256,11 +262,7 @@ impl Driver {
                 self.life_due = boottime() + LIFE_INTERVAL;
                 self.tell(Event::Connected(incarnation));
             }
-            Input::HookFailed(hook, id, message) => {
-                let partition = self.hooks.get(&id).map(|hook| hook.key.to_string());
-                let partition = partition.unwrap_or_default();
-                self.problem(format!("{hook} of {partition}: {message}").into());
-            }
+            Input::HookFailed(id, message) => self.hook_failed(id, message),
             Input::HookWaits(why) => self.problem(why),
             Input::RuntimeEnded => {
                 // What runs can neither be stopped nor known to have stopped:
@@ -271,11 +273,31 @@ impl Driver {
         }
     }
 
+    /// Tells why a hook failed: of a start that is tried again and again, once.
+    fn hook_failed(&mut self, id: HookId, message: String) {
+        let Some(hook) = self.hooks.get(&id) else {
+            return;
+        };
+        let key = hook.key.clone();
+        if !hook.is_start {
+            return self.problem(format!("{key} did not stop in order: {message}").into());
+        }
+        if self.start_failures.get(&key) == Some(&message) {
+            tracing::debug!("{key} could not be started: {message}");
+            return;
+        }
+        self.problem(format!("{key} could not be started, and is tried again: {message}").into());
+        self.start_failures.insert(key, message);
+    }
+
     fn hook_ended(&mut self, id: HookId, end: HookEnd) {
         let Some(hook) = self.hooks.remove(&id) else {
             return;
         };
         let (key, failed) = (hook.key, end == HookEnd::Failed);
+        if hook.is_start && !failed {
+            self.start_failures.remove(&key);
+        }
         if !hook.is_start || failed {
             self.parts.consumers.forget(hook.tenure);
         }
@@ -305,12 +327,18 @@ impl Driver {
 
     fn connection_changed(&mut self) {
         let connection = self.connection.borrow_and_update().clone();
+        let was_up = std::mem::replace(&mut self.is_connected, connection.up);
         if connection.up {
             self.ask_life();
             return;
         }
         let why = connection.lost_by.unwrap_or_default();
-        self.problem(format!("connection to the store lost: {why}").into());
+        if was_up {
+            let effect = "nothing is taken or given up until it is back";
+            self.problem(format!("connection to the store lost: {why}; {effect}").into());
+        } else {
+            self.last_problem = Some(why.into());
+        }
     }
 
     /// Asks which life the store is in, until it answers.
@@ -484,7 +512,8 @@ impl Driver {
                 let why = self.last_problem.as_deref().unwrap_or("the store failed");
                 let now = boottime();
                 let is_told = |told: Moment| now.since(told) < BACKOFF_TOLD_EVERY;
-                if self.backoff_told.is_some_and(is_told) {
+                // That the connection is lost was told.
+                if self.backoff_told.is_some_and(is_told) || !self.is_connected {
                     tracing::debug!(?pause, %why, "nothing is taken or given up for a while");
                 } else {
                     self.backoff_told = Some(now);

@@ -95,6 +95,8 @@ pub(super) struct Driver {
     parts: Parts,
     alarm: Alarm,
     connection: watch::Receiver<Connection>,
+    /// As was last told.
+    is_connected: bool,
     description: watch::Receiver<divvy_core::leader::SelfDescription>,
     tasks: JoinSet<()>,
     /// Leadership that is being given up, which is let finish.
@@ -134,6 +136,7 @@ impl Driver {
         Self {
             alarm: Alarm::new(),
             connection: parts.store.connection(),
+            is_connected: true,
             description: parts.status.description.subscribe(),
             tasks: JoinSet::new(),
             releases: JoinSet::new(),

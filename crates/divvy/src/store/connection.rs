@@ -63,9 +63,9 @@ impl ConnectionReport {
     /// The store is not reached any more; `reason` holds no secret.
     pub fn lost(&self, reason: impl Into<String>) {
         let reason = reason.into();
-        let was_up = self.sender.borrow().up;
-        if was_up {
-            tracing::warn!("store lost: {reason}");
+        if self.sender.borrow().up {
+            // Whoever uses the store tells people what that means.
+            tracing::debug!("store lost: {reason}");
         }
         self.sender.send_if_modified(|connection| {
             let news = connection.up || connection.lost_by.as_ref() != Some(&reason);

@@ -117,12 +117,13 @@ impl Driver {
 
     pub(super) fn connection_changed(&mut self) {
         let connection = self.connection.borrow_and_update().clone();
+        let was_up = std::mem::replace(&mut self.is_connected, connection.up);
         if connection.up {
             self.ask_life();
-            return;
+        } else if was_up {
+            let why = connection.lost_by.unwrap_or_default();
+            self.problem(ManagerError::ConnectionLost(why.into()));
         }
-        let why = connection.lost_by.unwrap_or_default();
-        self.problem(ManagerError::ConnectionLost(why.into()));
     }
 
     /// Asks which life the store is in, until it answers.
