@@ -64,7 +64,29 @@ pub(crate) fn check(version: &str, replicas: u8) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use divvy_testbed::NatsVersion;
+
     use super::*;
+
+    #[test]
+    fn guides_and_test_servers_have_the_same_minimum() {
+        let (oldest, replicated) = (OLDEST.to_string(), OLDEST_REPLICATED.to_string());
+        for (document, versions) in [
+            ("../../docs/operating.md", &[&oldest, &replicated][..]),
+            ("../../docs/protocol.md", &[&replicated]),
+            ("src/store/nats.rs", &[&oldest, &replicated]),
+        ] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+            let text = std::fs::read_to_string(path).unwrap();
+            for version in versions {
+                assert!(text.contains(*version), "{document} lacks {version}");
+            }
+        }
+        assert_eq!(NatsVersion::Lowest.number(), oldest);
+        assert_eq!(NatsVersion::LowestReplicated.number(), replicated);
+    }
 
     #[test]
     fn servers_below_the_minimum_are_refused_with_both_versions_named() {

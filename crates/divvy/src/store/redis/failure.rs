@@ -3,6 +3,8 @@
 use ::redis::{ErrorKind, RedisError, ServerError};
 use divvy_core::store::{StoreError, StoreErrorKind};
 
+use super::server::VERSION_MIN;
+
 /// What a failed request may have done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nature {
@@ -178,7 +180,10 @@ pub(super) fn foreign_protocol() -> StoreError {
 }
 
 fn too_old() -> StoreError {
-    StoreError::unfit("the server is too old: Redis 6.2 or newer is needed")
+    let (major, minor) = VERSION_MIN;
+    StoreError::unfit(format_args!(
+        "the server is too old: Redis {major}.{minor} or newer is needed"
+    ))
 }
 
 fn wrong_login() -> StoreError {

@@ -8,7 +8,7 @@ use super::link::Call;
 use super::{failure, reply};
 
 /// The oldest version that has what the scripts use.
-const VERSION_MIN: (u32, u32) = (6, 2);
+pub(super) const VERSION_MIN: (u32, u32) = (6, 2);
 
 /// What is looked at of the server's policy of eviction.
 const EVICTION: &str = "eviction";
@@ -288,6 +288,17 @@ mod tests {
         assert_ne!(text, GOOD);
         let error = Server::read(&text).check().unwrap_err();
         (error.kind(), error.to_string())
+    }
+
+    #[test]
+    fn guides_have_the_same_minimum() {
+        let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
+        let text = std::fs::read_to_string(guide).unwrap();
+        let (major, minor) = VERSION_MIN;
+        for words in ["Redis {} or later", "Redis or Valkey, version {} or newer"] {
+            let words = words.replace("{}", &format!("{major}.{minor}"));
+            assert!(text.contains(&words), "{guide} lacks '{words}'");
+        }
     }
 
     #[test]
