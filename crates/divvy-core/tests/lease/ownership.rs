@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use divvy_core::lease::{Event, SelfDescription};
+use divvy_core::lease::{Event, LeaseSettings, SelfDescription};
 use divvy_core::store::{Acquired, Claim, Nonce, WorkerId};
 use divvy_core::{Partitions, Rendezvous, Scheme, Strategy, Worker, Workers};
 
@@ -59,6 +59,30 @@ fn partitions_of_a_killed_worker_run_elsewhere_within_its_lease_and_a_second() {
         cluster.kill(victim);
         let took = cluster.until(ms(11_000), |cluster| cluster.running() == 60);
         assert!(took <= ms(11_000), "{took:?}");
+    }
+}
+
+#[test]
+fn partitions_of_several_workers_killed_at_once_run_elsewhere_within_a_lease_and_a_reconcile() {
+    let settings = LeaseSettings::default();
+    let reconcile = settings
+        .reconcile_interval
+        .mul_f64(1.0 + settings.reconcile_jitter);
+    let most = settings.lease_ttl + reconcile + ms(500);
+    for round in 0..20 {
+        let mut cluster = Cluster::new();
+        for place in 0..8 {
+            let name = format!("w{round}-{place}");
+            cluster.start(Cluster::setup(&name, &[("demo", 200)], settings.clone()));
+            cluster.pass(ms(137));
+        }
+        cluster.until(ms(240_000), |cluster| cluster.running() == 200);
+        // At another time between two reconciles in each round.
+        cluster.pass(ms(60_000 + round * 173));
+        for victim in 0..4 {
+            cluster.kill(victim);
+        }
+        cluster.until(most, |cluster| cluster.running() == 200);
     }
 }
 
