@@ -108,6 +108,8 @@ pub(super) struct Driver {
     last_problem: Option<Box<str>>,
     is_unshown: bool,
     show_due: Moment,
+    /// From the first pause until the store works again.
+    is_store_failing: bool,
     /// When it was last told that the store fails, if it still does.
     backoff_told: Option<Moment>,
     stopped_at: Option<Moment>,
@@ -136,6 +138,7 @@ impl Driver {
             last_problem: None,
             is_unshown: true,
             show_due: now,
+            is_store_failing: false,
             backoff_told: None,
             stopped_at: None,
             is_start_late: false,
@@ -507,6 +510,7 @@ impl Driver {
                 events.tell(|| Told::Groups(groups));
             }
             Report::Backoff(pause) => {
+                self.is_store_failing = true;
                 let backoffs = &status.metrics.backoffs;
                 backoffs.fetch_add(1, Ordering::Relaxed);
                 let why = self.last_problem.as_deref().unwrap_or("the store failed");
@@ -523,6 +527,7 @@ impl Driver {
             }
             Report::Recovered => {
                 self.backoff_told = None;
+                self.is_store_failing = false;
                 tracing::info!("the store works again");
                 events.tell(|| Told::Recovered);
             }
@@ -564,7 +569,8 @@ impl Driver {
     /// Shows what the machine knows, where that has changed.
     fn show(&self) {
         let (member, status) = (&self.parts.member, &self.parts.status);
-        let backoff = member.backoff_active();
+        // Between two pauses the store is still away.
+        let backoff = self.is_store_failing;
         status.backoff.store(backoff, Ordering::Relaxed);
         let metrics = &status.metrics;
         metrics.backoff.store(u64::from(backoff), Ordering::Relaxed);

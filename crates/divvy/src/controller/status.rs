@@ -139,8 +139,8 @@ impl ControllerView {
         let _gone = ended.wait_for(|ended| *ended).await.is_err();
     }
 
-    /// Whether the store has failed so lately that nothing is taken or given
-    /// up.
+    /// Whether the store has failed and does not work again: nothing is taken
+    /// or given up, but for single attempts.
     pub fn backoff_active(&self) -> bool {
         self.status.backoff.load(Ordering::Relaxed)
     }

@@ -244,6 +244,33 @@ async fn a_server_that_stands_still_for_longer_than_a_lease_stops_all_and_all_go
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backoff_is_shown_without_a_gap_until_the_store_works_again() {
+    let mut server = redis(RedisOptions::new()).await;
+    let ledger = Ledger::new();
+    let mut settings = settings(4);
+    settings.lease.backoff = Duration::from_millis(50);
+    settings.lease.backoff_max = Duration::from_millis(100);
+    let one = start(at(&server.url()), "one", settings, &ledger).await;
+    settled(&[&one], 4).await;
+    assert!(!one.backoff_active());
+    server.kill();
+    until(SOON, "the store fails", async || one.backoff_active()).await;
+    let begun = tokio::time::Instant::now();
+    until(SOON, "many pauses have passed", async || {
+        assert!(one.backoff_active(), "after {:?}", begun.elapsed());
+        begun.elapsed() > Duration::from_secs(3)
+    })
+    .await;
+    server.start_again().await;
+    until(SOON, "the store works again", async || {
+        !one.backoff_active()
+    })
+    .await;
+    settled(&[&one], 4).await;
+    one.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_memory_left_keeps_what_runs_and_grants_nothing_new() {
     let server = redis(RedisOptions::new()).await;
     let ledger = Ledger::new();
