@@ -146,6 +146,11 @@ fn a_lease_that_had_ended_is_taken_up_again_by_the_root_that_is_there() {
 }
 
 #[test]
+fn a_stale_listing_does_not_hide_whom_a_quarantine_waits_for() {
+    holds(500_000_044_872, &[0, 2, 3, 4, 6, 7, 8, 9, 11]);
+}
+
+#[test]
 fn a_first_root_may_arrive_long_after_it_was_sent() {
     holds(8_000_031_544, &[0, 1, 4, 5, 6, 7, 8, 10, 11]);
 }

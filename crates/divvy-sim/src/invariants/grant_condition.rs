@@ -9,9 +9,7 @@
 use std::time::Duration;
 
 use divvy_core::hash;
-use divvy_core::leader::{
-    Committed, Holding, Life, SessionEntry, SessionId, Version, WorkerRecord,
-};
+use divvy_core::leader::{Committed, Holding, Life, SessionEntry, Version, WorkerRecord};
 use divvy_core::store::Token;
 
 use super::excuse::Excuse;
@@ -68,7 +66,7 @@ impl GrantCondition {
         if before.root.quarantine {
             self.waited(seen, before)?;
         }
-        eligible(seen.ledger, before, root)
+        eligible(seen.ledger, root)
     }
 
     /// For as long as the slowest clock takes for the longest lease that the
@@ -125,24 +123,21 @@ fn left<'a>(
 }
 
 /// Whoever is granted something by this root has renewed since its claim: a
-/// claim alone may have been applied long after it was sent. Whoever had
-/// something before has, also if its record was lost and created again.
-fn eligible(ledger: &Ledger, before: &Committed, root: &Committed) -> Result<(), String> {
+/// claim alone may have been applied long after it was sent. That it has, a
+/// record that was deleted since proves, too.
+fn eligible(ledger: &Ledger, root: &Committed) -> Result<(), String> {
     let granted = root.root.version.token();
-    let had_some = |id: SessionId| {
-        let mut holders = before.root.holdings.iter().filter_map(Holding::session);
-        holders.any(|holder| before.root.sessions[holder as usize].session == id)
-    };
     for holding in &root.root.holdings {
         let Holding::Held { session, token } = *holding else {
             continue;
         };
         let entry = &root.root.sessions[session as usize];
-        let known = ledger.workers.get(&entry.worker).map(|known| &known.value);
-        let only_claimed = known.is_some_and(|record| {
-            record.session == entry.session && record.beat < 2 && record.life == Life::Live
-        });
-        if Some(token) == granted && only_claimed && !had_some(entry.session) {
+        let records = ledger.records_of(&entry.worker).map(|known| &known.value);
+        let mut own = records.filter(|record| record.session == entry.session);
+        let current = ledger.workers.get(&entry.worker).map(|known| &known.value);
+        let is_live = current
+            .is_some_and(|record| record.session == entry.session && record.life == Life::Live);
+        if Some(token) == granted && is_live && own.all(|record| record.beat < 2) {
             return Err(format!("{} was granted at its first beat", entry.worker));
         }
     }

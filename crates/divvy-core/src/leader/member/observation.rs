@@ -226,13 +226,15 @@ impl Observation {
         }
     }
 
-    /// Keeps of what is known only the writes that a listing shows too.
+    /// Keeps of what is known only the writes that a listing shows too, and live
+    /// records that it does not show at all: it may be stale, and who is gone
+    /// for good is found out by the next write over its record.
     pub(super) fn relearn(&mut self, listed: &[Entry]) {
         let listed: BTreeMap<&Key, &Entry> =
             listed.iter().map(|entry| (&entry.key, entry)).collect();
         self.records.retain(|key, known| {
             let entry = listed.get(key);
-            entry.is_some_and(|entry| known.is_write(entry))
+            entry.map_or_else(|| known.is_live(), |entry| known.is_write(entry))
         });
     }
 

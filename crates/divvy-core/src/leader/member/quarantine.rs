@@ -281,17 +281,11 @@ impl Member {
             return true;
         }
         let now = self.clock.now;
-        let Some(quarantine) = self.quarantine() else {
+        let lease = before.root.lease.max(self.lease_max);
+        let Some(over) = self.quarantine_expires(lease) else {
             // The base is not the newest root, so it cannot be replaced either.
             return false;
         };
-        let lease = before.root.lease.max(self.lease_max);
-        let mut over = quarantine.since + LeaderSettings::observed(lease);
-        if !quarantine.remembers {
-            // Somebody with a longer lease may have survived what this member
-            // has not seen: two heartbeats are enough for it to say so.
-            over = over + self.setup.settings.heartbeat_interval * 2;
-        }
         if now < over {
             self.timers.set_earlier(Timer::Round, over);
             return false;

@@ -264,25 +264,29 @@ impl Member {
         }
     }
 
-    /// The quarantine that the newest root is in.
-    pub(super) fn quarantine(&self) -> Option<Quarantine> {
-        self.view.quarantine
-    }
-
     /// What the first grants wait for, and until when at most unless a worker
     /// does not confirm that it has stopped.
     pub fn waits_for(&self) -> Option<(Wait, Moment)> {
         let settings = &self.setup.settings;
-        let Some(quarantine) = self.quarantine() else {
-            let closes = self.view.cold_since? + settings.cold_start_window;
-            return Some((Wait::Workers, closes));
-        };
-        let unknown = match quarantine.remembers {
-            true => Duration::ZERO,
-            false => settings.heartbeat_interval * 2,
-        };
-        let expired = quarantine.since + LeaderSettings::observed(self.lease_max) + unknown;
-        Some((Wait::Quarantine, expired))
+        match self.quarantine_expires(self.lease_max) {
+            Some(expires) => Some((Wait::Quarantine, expires)),
+            None => Some((
+                Wait::Workers,
+                self.view.cold_since? + settings.cold_start_window,
+            )),
+        }
+    }
+
+    /// When whatever had this lease at the beginning of the quarantine is over.
+    pub(super) fn quarantine_expires(&self, lease: Duration) -> Option<Moment> {
+        let quarantine = self.view.quarantine?;
+        let expires = quarantine.since + LeaderSettings::observed(lease);
+        Some(match quarantine.remembers {
+            true => expires,
+            // Somebody with a longer lease may have survived what this member
+            // has not seen: two heartbeats are enough for it to say so.
+            false => expires + self.setup.settings.heartbeat_interval * 2,
+        })
     }
 
     fn root_unreadable(&mut self, why: &str) {
