@@ -60,6 +60,11 @@ impl Bucket {
         self.replicas.load(Ordering::Relaxed)
     }
 
+    /// What the subjects of all clusters begin with.
+    pub(super) fn space_of_all(&self) -> String {
+        format!("$KV.{}.", self.name)
+    }
+
     /// The subject of a key.
     pub(super) fn subject(&self, key: &Key) -> String {
         format!("{}{key}", self.space)
@@ -144,7 +149,7 @@ impl Bucket {
     async fn make(&self, link: &Link, deadline: Instant) -> Result<StreamInfo, Fault> {
         let config = json!({
             "name": self.stream,
-            "subjects": [format!("$KV.{}.>", self.name)],
+            "subjects": [format!("{}>", self.space_of_all())],
             "retention": "limits",
             "storage": "file",
             "discard": "new",
@@ -171,7 +176,11 @@ impl Bucket {
     /// Refuses a bucket that would lose what was written, or not keep what is
     /// expected of it.
     pub(super) fn check(&self, found: &StreamConfig) -> Result<(), StoreError> {
-        let misfits = Misfits::of(found, &[format!("$KV.{}.>", self.name)], self.replicas());
+        let misfits = Misfits::of(
+            found,
+            &[format!("{}>", self.space_of_all())],
+            self.replicas(),
+        );
         if misfits.is_none() {
             return Ok(());
         }

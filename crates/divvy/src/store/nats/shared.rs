@@ -248,7 +248,7 @@ impl Shared {
             #[serde(default)]
             subjects: BTreeMap<String, IgnoredAny>,
         }
-        let space = format!("$KV.{}.", self.bucket.name);
+        let space = self.bucket.space_of_all();
         let asked = json!({ "subjects_filter": format!("{space}*.root") });
         let subject = format!("$JS.API.STREAM.INFO.{}", self.bucket.stream);
         let answer: Result<Answer, Fault> =
