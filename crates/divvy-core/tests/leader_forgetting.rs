@@ -378,6 +378,21 @@ fn work_is_taken_up_again_by_the_root_that_is_there() {
 }
 
 #[test]
+fn the_id_of_a_lost_record_is_not_given_to_a_newcomer() {
+    let mut settings = fast();
+    (settings.worker_id_min, settings.worker_id_max) = (0, 1);
+    let mut cluster = Cluster::settled(settings, 2, 12);
+    let victim = (cluster.leader().unwrap() + 1) % 2;
+    let key = worker_key(&id_of(&cluster, victim));
+    cluster.nodes[victim].is_cut = true;
+    cluster.delete(&key, false);
+    let newcomer = cluster.join("newcomer");
+    // That nobody else has what starts there is checked at every start.
+    cluster.run(fast().heartbeat_ttl / 2);
+    assert_eq!(cluster.nodes[newcomer].member.worker_id(), None);
+}
+
+#[test]
 fn what_has_nothing_is_not_missed() {
     let mut cluster = Cluster::settled(fast(), 4, 12);
     let leader = cluster.leader().unwrap();

@@ -13,7 +13,7 @@ const BOUND: u64 = 200;
 const RARE: &[(Defect, u64)] = &[
     (Defect::Leader(leader::Defect::IgnoreAmnesia), 2000),
     (Defect::Leader(leader::Defect::IgnoreSeen), 5000),
-    (Defect::Leader(leader::Defect::RegainOnRenewal), 1000),
+    (Defect::Leader(leader::Defect::RegainOnRenewal), 5000),
     (Defect::Leader(leader::Defect::TrustEveryLife), 1000),
     (Defect::Leader(leader::Defect::TrustScribbles), 2000),
     (Defect::Lease(lease::Defect::RenewNotWhileStopping), 500),

@@ -151,6 +151,11 @@ fn a_stale_listing_does_not_hide_whom_a_quarantine_waits_for() {
 }
 
 #[test]
+fn the_id_of_a_lost_record_is_not_claimed_before_the_root_is_whole() {
+    holds(600_000_008_834, &[3, 4, 9]);
+}
+
+#[test]
 fn a_first_root_may_arrive_long_after_it_was_sent() {
     holds(8_000_031_544, &[0, 1, 4, 5, 6, 7, 8, 10, 11]);
 }

@@ -117,12 +117,12 @@ impl Member {
         };
         // Also that of another life: it says how long leases were there.
         self.lease_max = self.lease_max.max(head.lease());
-        self.root_known();
         let is_old = |newest: &SeenRoot| newest.version() >= head.version();
         let is_ours = self.incarnation.as_ref() == Some(head.incarnation());
         let is_news =
             is_ours && (!self.view.newest.as_ref().is_some_and(is_old) || self.adopts_older());
         if !is_news && !self.wants_base() {
+            self.root_known();
             return self.root_behind(head.version());
         }
         let is_chunk = |purpose: &Purpose| matches!(purpose, Purpose::ReadChunk(..));
@@ -210,11 +210,12 @@ impl Member {
         if is_ours && (is_newer || self.adopts_older()) {
             self.root_is_newest(seen.clone());
         }
+        self.root_known();
         self.base_found(seen);
     }
 
-    /// The root was read, or there is none: records that cannot be read may be
-    /// judged from now on.
+    /// The whole root was read, or there is none: from now on records that cannot
+    /// be read may be judged, and it is known whose record was lost.
     fn root_known(&mut self) {
         if self.view.is_known {
             return;
