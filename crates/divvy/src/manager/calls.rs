@@ -58,7 +58,8 @@ pub(super) struct Calls {
 struct Start {
     /// Asks for its end.
     cancel: oneshot::Sender<()>,
-    grant: Grant,
+    /// Says that it need not be called any more.
+    withdraw: Option<oneshot::Sender<()>>,
 }
 
 /// How long hooks may take.
@@ -171,13 +172,12 @@ impl Calls {
         self.grants.insert(partition.as_str().into(), grant.clone());
         self.batch.added.push(partition.clone());
         let (cancel, cancelled) = oneshot::channel();
-        let start = Start {
-            cancel,
-            grant: grant.clone(),
-        };
-        self.starts.insert(id, start);
+        let (withdraw, withdrawn) = oneshot::channel();
+        let withdraw = Some(withdraw);
+        self.starts.insert(id, Start { cancel, withdraw });
         let hook = Hook::Assigned { grant, cancelled };
-        let turn = self.turn(id, partition, self.limits.start, hook);
+        let mut turn = self.turn(id, partition, self.limits.start, hook);
+        turn.withdrawn = Some(withdrawn);
         self.start_queue.add(turn);
     }
 
@@ -189,11 +189,12 @@ impl Calls {
         }
     }
 
-    /// Ends a start hook that still waits for its turn: without a grant it is
-    /// not called.
-    pub(super) fn withdraw(&self, id: HookId) {
-        if let Some(start) = self.starts.get(&id) {
-            start.grant.end();
+    /// Ends a start hook that still waits for its turn. One that runs goes on, and
+    /// its grant with it.
+    pub(super) fn withdraw(&mut self, id: HookId) {
+        let start = self.starts.get_mut(&id);
+        if let Some(withdraw) = start.and_then(|start| start.withdraw.take()) {
+            let _begun = withdraw.send(());
         }
     }
 
@@ -222,6 +223,7 @@ impl Calls {
             asked: Instant::now(),
             limit,
             hook,
+            withdrawn: None,
         }
     }
 

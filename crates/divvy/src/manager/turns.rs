@@ -35,6 +35,8 @@ pub(super) struct Turn {
     /// After this it is overdue.
     pub(super) limit: Duration,
     pub(super) hook: Hook,
+    /// That a start need not be called any more.
+    pub(super) withdrawn: Option<oneshot::Receiver<()>>,
 }
 
 /// Which hook.
@@ -115,7 +117,8 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    async fn make(self: Arc<Self>, turn: Turn, limiter: Arc<HookLimiter>) {
+    async fn make(self: Arc<Self>, mut turn: Turn, limiter: Arc<HookLimiter>) {
+        let withdrawn = turn.withdrawn.take();
         let waiting = Waiting {
             partition: &turn.partition,
             since: turn.asked,
@@ -127,18 +130,30 @@ impl Caller {
             let problem = ManagerError::Problem(text.into());
             let _full = self.driver.try_send(Input::Problem(problem));
         };
-        let permit = limiter.turn(waiting, report).await;
+        let withdrawal = async {
+            let is_withdrawn = match withdrawn {
+                Some(withdrawn) => withdrawn.await.is_ok(),
+                None => false,
+            };
+            if !is_withdrawn {
+                std::future::pending::<()>().await;
+            }
+        };
+        let permit = tokio::select! {
+            biased;
+            () = withdrawal => None,
+            permit = limiter.turn(waiting, report) => Some(permit),
+        };
         let (id, asked, grant) = (turn.id, turn.asked, turn.grant().cloned());
         let is_start = matches!(turn.hook, Hook::Assigned { .. });
-        let may_call = match &turn.hook {
+        let permit = permit.filter(|_| match &turn.hook {
             Hook::Assigned { grant, .. } => limiter.may_call(grant),
             Hook::Revoked { .. } => true,
-        };
-        let end = if may_call {
-            self.supervised(turn, permit).await
-        } else {
+        });
+        let end = match permit {
+            Some(permit) => self.supervised(turn, permit).await,
             // Without having begun: the application has not failed.
-            HookEnd::Failed
+            None => HookEnd::Failed,
         };
         if let Some(grant) = grant.filter(|_| !is_start || end == HookEnd::Failed) {
             grant.end();
