@@ -206,3 +206,8 @@ fn a_limit_that_was_raised_and_lowered_again_is_kept() {
         holds_in(Mode::Lease, seed, &[]);
     }
 }
+
+#[test]
+fn looks_at_short_leases_leave_time_for_those_at_long_ones() {
+    holds_in(Mode::Lease, 31_951_730_514, &[0, 5, 6, 7, 8, 9]);
+}

@@ -209,6 +209,8 @@ pub struct Member {
     pace_since: Moment,
     /// Something may be takeable that was not looked at.
     is_taking: bool,
+    /// A round of looks was due while another look was under way.
+    is_round_missed: bool,
     /// Grants have changed, and their timers not yet.
     are_grants_changed: bool,
 }
@@ -258,6 +260,7 @@ impl Member {
             given_up: 0,
             pace_since: now,
             is_taking: false,
+            is_round_missed: false,
             are_grants_changed: false,
         }
     }

@@ -259,14 +259,17 @@ impl Member {
             unit.place.desired == Some(me) || is_due(unit.place.rank) || unit.doubt.is_some()
         });
         let units = units.map(|(number, _)| number).collect();
+        self.is_round_missed = self.is_looking();
         self.look(units);
     }
 
-    pub(super) fn look(&mut self, units: Vec<u32>) {
-        if self
-            .operations
+    fn is_looking(&self) -> bool {
+        self.operations
             .is_under_way(|purpose| matches!(purpose, Purpose::Look(_)))
-        {
+    }
+
+    pub(super) fn look(&mut self, units: Vec<u32>) {
+        if self.is_looking() {
             return;
         }
         let timeout = self.setup.settings.operation_timeout;
@@ -286,10 +289,7 @@ impl Member {
         let units = self.units.iter();
         let late = units.filter(|(_, unit)| unit.is_takeable() && is_over(&unit.seen));
         let late: Vec<u32> = late.map(|(number, _)| number).collect();
-        if self
-            .operations
-            .is_under_way(|purpose| matches!(purpose, Purpose::Look(_)))
-        {
+        if self.is_looking() {
             let soon = self.now + Duration::from_millis(5);
             self.timers.set_earlier(Timer::Lapse, soon);
             return;
@@ -375,6 +375,9 @@ impl Member {
             self.adopt(number, nonce, token);
         }
         self.set_lapse_timer();
+        if self.is_round_missed {
+            self.look_round();
+        }
         self.is_taking = true;
     }
 
