@@ -116,6 +116,15 @@ async fn partitions_are_read_again_on_sighup_and_bad_ones_change_nothing() {
         names == ["demo:0", "demo:1", "mail:0", "mail:1"]
     })
     .await;
+    let owned = async || {
+        let owned = ask(address, "GET", "/v1/owned").await.json();
+        owned["partitions"].as_array().unwrap().len()
+    };
+    // The command that ended is owned until the worker has seen that it ended.
+    until(SOON, "only the new ones are owned", async || {
+        owned().await == 4
+    })
+    .await;
     worker.signal(Signal::HUP);
     worker
         .tells("nothing has changed that can be taken while it runs; these")
@@ -123,8 +132,7 @@ async fn partitions_are_read_again_on_sighup_and_bad_ones_change_nothing() {
     write("groups: [demo]\nshards_per_group: none");
     worker.signal(Signal::HUP);
     worker.tells("everything stays as it is").await;
-    let owned = ask(address, "GET", "/v1/owned").await.json();
-    assert_eq!(owned["partitions"].as_array().unwrap().len(), 4);
+    assert_eq!(owned().await, 4);
 }
 
 #[tokio::test]
