@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use divvy::store::file::FileStore;
 use divvy::store::{
-    Acquired, Heartbeat, KeyValue, Leases, Nonce, Notice, Prefix, SessionStart, Store,
+    Acquired, Expected, Heartbeat, KeyValue, Leases, Nonce, Notice, Prefix, SessionStart, Store,
     StoreErrorKind, StoreSettings, WorkerInfo,
 };
 use divvy_testbed::until;
@@ -96,6 +97,15 @@ async fn a_copy_is_another_incarnation_and_waits_before_it_grants() {
     assert!(matches!(wish.unwrap()[..], [Acquired::Granted(_)]));
 }
 
+/// Creates a key by a handle that has written nothing since its database was
+/// replaced: the write was meant for the one that was here before.
+async fn refused(store: &FileStore, name: &str) {
+    let key = key(name);
+    let lost = store.compare_and_set(&key, Expected::Absent, b"1").await;
+    assert_eq!(lost.unwrap_err().kind(), StoreErrorKind::Unavailable);
+    assert_eq!(store.get(&key).await.unwrap(), None);
+}
+
 /// Makes a database say that it was last used before a restart of the machine.
 fn date_back(database: &Path) {
     let direct = rusqlite::Connection::open(database).unwrap();
@@ -142,6 +152,9 @@ async fn file_that_is_put_back_waits_before_it_grants() {
             date_back(&away);
         }
         fs::rename(&away, scratch.database()).unwrap();
+        // The first write was meant for the database that was here before.
+        let lost = store.acquire(&worker("w"), &[claim(1, 1)], SOON).await;
+        assert_eq!(lost.unwrap_err().kind(), StoreErrorKind::Unavailable);
         let wish = store.acquire(&worker("w"), &[claim(1, 1)], SOON).await;
         assert_eq!(wish.unwrap(), [Acquired::Quarantined]);
         let after = store.incarnation().await.unwrap();
@@ -206,6 +219,7 @@ async fn a_deleted_database_is_left_for_the_one_that_follows_it() {
         let error = two.get(&key("old")).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
         assert!(!scratch.database().exists(), "{endings:?}");
+        refused(&one, "first").await;
         create(&one, "first", b"1").await;
         assert_ne!(one.incarnation().await.unwrap(), before, "{endings:?}");
         assert_eq!(
@@ -258,12 +272,16 @@ async fn a_file_in_the_place_of_another_is_not_mixed_with_that_one_s_log() {
     create(&store, "later", b"2").await;
     let before = store.incarnation().await.unwrap();
     fs::rename(&backup, scratch.database()).unwrap();
+    let connects = store.connects();
+    assert!(store.get(&key("kept")).await.is_ok());
+    assert!(store.connects() > connects, "it is known with the answer");
     for store in [&store, &other, &scratch.open().await] {
         let kept = store.get(&key("kept")).await.unwrap().unwrap();
         assert_eq!(*kept.value, *b"1");
         assert_eq!(store.get(&key("later")).await.unwrap(), None);
         assert_ne!(store.incarnation().await.unwrap(), before);
     }
+    refused(&other, "anew").await;
     create(&other, "anew", b"3").await;
     assert!(store.get(&key("anew")).await.unwrap().is_some());
 }

@@ -107,7 +107,18 @@ impl Database {
                 break turn;
             }
             drop(turn);
+            let before = self.open.identity;
             self.follow_replacement(Missing::Make)?;
+            if !self
+                .open
+                .identity
+                .is_some_and(|now| now.is_database_of(before))
+            {
+                // What this write replaces is a revision of another database.
+                return Err(StoreError::unavailable(
+                    "the database was replaced: nothing was written",
+                ));
+            }
         };
         if !start() {
             return Err(StoreError::unavailable("nobody waits for this write"));

@@ -197,6 +197,14 @@ pub(super) struct Identity {
     companions: [Inode; 2],
 }
 
+impl Identity {
+    /// Whether only companions differ. Both must be open: a number of a file
+    /// that is gone may be given to another.
+    pub(super) fn is_database_of(self, other: Option<Self>) -> bool {
+        other.is_some_and(|other| self.database == other.database)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Inode {
     device: u64,
