@@ -185,9 +185,11 @@ async fn a_restarted_server_has_its_data_and_another_incarnation() {
         before
     );
     let revision = create(&store, "a", b"1").await;
+    let connects = store.connects();
     server.kill();
     server.start_again().await;
     until_reached(&store).await;
+    assert!(store.connects() > connects, "it is known with the answer");
     assert_eq!(value(&store, "a").await.unwrap(), b"1");
     assert_ne!(store.incarnation().await.unwrap(), before);
     let later = update(&store, "a", revision, b"2").await;

@@ -35,7 +35,9 @@ impl Driver {
         let connects = store.connects();
         let may_send = self.parts.member.may_send(connects, &operation);
         self.tasks.spawn(async move {
-            let (reply, error) = if may_send {
+            // A new connection may have been made since.
+            let is_same = store.connects() == connects;
+            let (reply, error) = if may_send && is_same {
                 carry_out(&*store, operation, limit).await
             } else {
                 let why = "a write waits until the life of the store is known";

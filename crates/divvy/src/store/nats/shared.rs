@@ -82,6 +82,14 @@ impl Shared {
         Instant::now() + self.operation_timeout
     }
 
+    /// A write that begins now.
+    fn write_limits(&self) -> WriteLimits {
+        WriteLimits {
+            connects: self.link.connects(),
+            deadline: self.deadline(),
+        }
+    }
+
     pub(super) fn value_bytes_max(&self) -> usize {
         let bucket = self.message_bytes_max.load(Ordering::Acquire);
         VALUE_BYTES_MAX.min(self.link.message_bytes_max().min(bucket) / 2)
@@ -199,14 +207,14 @@ impl Shared {
         value: &[u8],
     ) -> Result<Outcome<Revision>, StoreError> {
         check_value(value, self.value_bytes_max())?;
-        let deadline = self.deadline();
-        self.ready(deadline).await?;
+        let limits = self.write_limits();
+        self.ready(limits.deadline).await?;
         let subject = self.bucket.subject(key);
         let written = match expected {
-            Expected::Absent => self.create(deadline, &subject, value).await,
+            Expected::Absent => self.create(limits, &subject, value).await,
             Expected::At(revision) => match expected_sequence(revision) {
                 Some(sequence) => {
-                    self.write(deadline, &subject, sequence, Written::Value(value))
+                    self.write(limits, &subject, sequence, Written::Value(value))
                         .await
                 }
                 None => return Ok(Outcome::Conflict),
@@ -221,14 +229,14 @@ impl Shared {
         key: &Key,
         revision: Revision,
     ) -> Result<Outcome<Revision>, StoreError> {
-        let deadline = self.deadline();
-        self.ready(deadline).await?;
+        let limits = self.write_limits();
+        self.ready(limits.deadline).await?;
         let Some(sequence) = expected_sequence(revision) else {
             return Ok(Outcome::Conflict);
         };
         let subject = self.bucket.subject(key);
         let written = self
-            .write(deadline, &subject, sequence, Written::Marker)
+            .write(limits, &subject, sequence, Written::Marker)
             .await;
         if let Ok(sequence) = written {
             self.sweep(subject, sequence);
@@ -354,17 +362,17 @@ impl Shared {
 
     /// Writes the first value of a key that has none: no message at all, or a
     /// deletion marker.
-    async fn create(&self, deadline: Instant, subject: &str, value: &[u8]) -> Result<u64, Fault> {
+    async fn create(&self, limits: WriteLimits, subject: &str, value: &[u8]) -> Result<u64, Fault> {
         let mut sequence = 0;
         let mut tries = 0;
         loop {
             let written = Written::Value(value);
-            let conflict = match self.write(deadline, subject, sequence, written).await {
+            let conflict = match self.write(limits, subject, sequence, written).await {
                 Err(fault) if fault.is_conflict() => fault,
                 other => return other,
             };
             tries += 1;
-            let last = self.last(deadline, subject).await;
+            let last = self.last(limits.deadline, subject).await;
             let last = last.map_err(|fault| Fault::BeforeWriting(Box::new(fault)))?;
             sequence = match last {
                 Some(stored) if !stored.is_marker => return Err(conflict),
@@ -381,21 +389,25 @@ impl Shared {
     /// then it is asked again, and nothing has been written meanwhile.
     async fn write(
         &self,
-        deadline: Instant,
+        limits: WriteLimits,
         subject: &str,
         sequence: u64,
         written: Written<'_>,
     ) -> Result<u64, Fault> {
         let mut tries = 0;
         loop {
-            let publishing = api::publish_if(&self.link, deadline, subject, sequence, written);
+            if self.link.connects() != limits.connects {
+                return Err(Fault::NotSent("the connection was lost".to_owned()));
+            }
+            let publishing =
+                api::publish_if(&self.link, limits.deadline, subject, sequence, written);
             let conflict = match publishing.await {
                 Err(fault) if fault.is_conflict() && self.bucket.replicas() > 1 => fault,
                 Err(fault) => return Err(self.seen(fault)),
                 Ok(sequence) => return Ok(sequence),
             };
             tries += 1;
-            let last = self.last(deadline, subject).await;
+            let last = self.last(limits.deadline, subject).await;
             let last = last.map_err(|fault| Fault::BeforeWriting(Box::new(fault)))?;
             let is_as_expected = last.map_or(0, |last| last.sequence) == sequence;
             if !is_as_expected || tries == UNSETTLED_TRIES_MAX {
@@ -414,6 +426,14 @@ impl Shared {
         // With too many waiting, it is left to whoever lists next.
         let _full = self.markers.try_send(Marker { subject, sequence });
     }
+}
+
+/// What bounds a write. The store behind another connection may be in another
+/// life, in which the sequence that the write replaces is another message's.
+#[derive(Debug, Clone, Copy)]
+struct WriteLimits {
+    connects: u64,
+    deadline: Instant,
 }
 
 /// Why there is no listing.
