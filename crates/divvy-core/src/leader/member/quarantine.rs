@@ -52,7 +52,8 @@ impl Member {
         let text = format!("the store seems to have forgotten: {sign}");
         self.report(Report::Problem(text.into()));
         // Whoever leads may not have seen it: the next claim says so.
-        self.alarm = self.newest_known().epoch.max(1);
+        // Once the view is forgotten, less may be known than at the first sign.
+        self.alarm = self.alarm.max(self.newest_known().epoch).max(1);
         self.forget_store(sign);
         self.poll();
     }
