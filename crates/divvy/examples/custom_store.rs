@@ -122,6 +122,10 @@ impl Store for TableStore {
         // A client over a network says `lost` and `regained` here.
         self.connection.subscribe()
     }
+
+    fn connects(&self) -> u64 {
+        self.connection().borrow().connects
+    }
 }
 
 #[async_trait]

@@ -97,9 +97,11 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// The number of the present connection: another one for each, from before
     /// the first request goes out on it. What was asked and answered while it
     /// stayed the same came from one life of the store.
-    fn connects(&self) -> u64 {
-        self.connection().borrow().connects
-    }
+    ///
+    /// A store around another one passes on the number of the inner store. One
+    /// that reports each connection before it uses it returns
+    /// [`Connection::connects`].
+    fn connects(&self) -> u64;
 
     /// Whether it can lose what it acknowledged, while those who use it live
     /// on. Only where that is impossible, a very first start need not wait for

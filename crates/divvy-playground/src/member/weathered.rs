@@ -38,6 +38,10 @@ impl<S: Store + ?Sized> Store for Weathered<S> {
         self.store.connection()
     }
 
+    fn connects(&self) -> u64 {
+        self.store.connects()
+    }
+
     fn forgets(&self) -> bool {
         self.store.forgets()
     }

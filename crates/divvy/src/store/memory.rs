@@ -99,6 +99,10 @@ impl Store for MemoryKeyValue {
         self.shared.connection.subscribe()
     }
 
+    fn connects(&self) -> u64 {
+        self.connection().borrow().connects
+    }
+
     fn forgets(&self) -> bool {
         false
     }
@@ -254,6 +258,10 @@ impl Store for MemoryLeases {
 
     fn connection(&self) -> watch::Receiver<Connection> {
         self.shared.connection.subscribe()
+    }
+
+    fn connects(&self) -> u64 {
+        self.connection().borrow().connects
     }
 }
 

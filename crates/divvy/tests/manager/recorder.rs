@@ -122,6 +122,10 @@ impl Store for Recorder {
         self.store.connection()
     }
 
+    fn connects(&self) -> u64 {
+        self.store.connects()
+    }
+
     fn forgets(&self) -> bool {
         self.store.forgets()
     }

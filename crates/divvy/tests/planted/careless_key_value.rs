@@ -293,6 +293,10 @@ impl Store for Client {
     fn connection(&self) -> watch::Receiver<Connection> {
         self.connection.subscribe()
     }
+
+    fn connects(&self) -> u64 {
+        self.connection().borrow().connects
+    }
 }
 
 #[async_trait]

@@ -35,10 +35,12 @@ async fn incarnation_changes_with_every_start_and_with_every_loss() {
         Raw::of(&server).say(&["FLUSHALL"]);
         let emptied = incarnation(store).await;
         assert_ne!(emptied, first);
+        let connects = store.connects();
         server.stop().await;
         server.start_again().await;
         let restarted = incarnation(store).await;
         assert_ne!(restarted, emptied);
+        assert!(store.connects() > connects, "it is known with the answer");
         server.kill();
         server.start_empty().await;
         assert_ne!(incarnation(store).await, restarted);

@@ -139,6 +139,10 @@ impl Store for WrittenDown {
         self.store.connection()
     }
 
+    fn connects(&self) -> u64 {
+        self.store.connects()
+    }
+
     fn forgets(&self) -> bool {
         self.store.forgets()
     }

@@ -176,6 +176,10 @@ impl Store for RedisKeyValue {
     fn connection(&self) -> watch::Receiver<Connection> {
         self.shared.link.connection()
     }
+
+    fn connects(&self) -> u64 {
+        self.connection().borrow().connects
+    }
 }
 
 #[async_trait]

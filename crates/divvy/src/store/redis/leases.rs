@@ -215,6 +215,10 @@ impl Store for RedisLeases {
     fn connection(&self) -> watch::Receiver<Connection> {
         self.link().connection()
     }
+
+    fn connects(&self) -> u64 {
+        self.connection().borrow().connects
+    }
 }
 
 #[async_trait]
