@@ -516,8 +516,9 @@ impl Driver {
                 let why = self.last_problem.as_deref().unwrap_or("the store failed");
                 let now = boottime();
                 let is_told = |told: Moment| now.since(told) < BACKOFF_TOLD_EVERY;
-                // That the connection is lost was told.
-                if self.backoff_told.is_some_and(is_told) || !self.is_connected {
+                // That the connection is lost is told by itself.
+                let is_up = self.connection.borrow().up;
+                if self.backoff_told.is_some_and(is_told) || !is_up {
                     tracing::debug!(?pause, %why, "nothing is taken or given up for a while");
                 } else {
                     self.backoff_told = Some(now);

@@ -1,6 +1,6 @@
 //! Starts and stops that wait for their turn, and stops that take long.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use divvy::controller::{
 };
 use divvy::lease::StopReason;
 use divvy::manager::{Grant, HookError};
-use divvy_testbed::{Proxy, RedisFlavour, RedisOptions, RedisServer, until};
+use divvy_testbed::{Gate, Proxy, RedisFlavour, RedisOptions, RedisServer, until};
 use tokio::sync::mpsc;
 
 use crate::bed::{Bed, SOON, at, settings, settled};
@@ -23,10 +23,10 @@ const NEVER: Duration = Duration::from_secs(600);
 /// What happens to the consumers of a test.
 #[derive(Debug, Default)]
 struct Gates {
-    /// Starts after the first one do not return while this is set.
-    starts_hang: AtomicBool,
-    /// Stops do not return while this is set.
-    stops_hang: AtomicBool,
+    /// Starts after the first one wait at this gate.
+    starts_gate: Gate,
+    /// Stops wait at this gate.
+    stops_gate: Gate,
     starts: AtomicUsize,
     stops: AtomicUsize,
     /// Whether the grant was current at each start, and at each stop.
@@ -39,12 +39,6 @@ struct Gated(Arc<Gates>);
 
 struct GatedConsumer(Arc<Gates>, Grant);
 
-async fn while_set(gate: &AtomicBool) {
-    while gate.load(Ordering::SeqCst) {
-        tokio::task::yield_now().await;
-    }
-}
-
 #[async_trait]
 impl ConsumerFactory for Gated {
     async fn start(&self, _: &Partition, grant: Grant) -> Result<Box<dyn Consumer>, HookError> {
@@ -55,7 +49,7 @@ impl ConsumerFactory for Gated {
             .unwrap()
             .push(grant.is_current());
         if gates.starts.fetch_add(1, Ordering::SeqCst) > 0 {
-            while_set(&gates.starts_hang).await;
+            gates.starts_gate.pass().await;
         }
         Ok(Box::new(GatedConsumer(Arc::clone(gates), grant)))
     }
@@ -72,7 +66,7 @@ impl Consumer for GatedConsumer {
             .unwrap()
             .push((reason, is_current));
         gates.stops.fetch_add(1, Ordering::SeqCst);
-        while_set(&gates.stops_hang).await;
+        gates.stops_gate.pass().await;
         Ok(())
     }
 }
@@ -113,7 +107,7 @@ async fn stopped(heard: &mut mpsc::Receiver<ControllerEvent>, count: usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_that_waits_for_its_turn_is_not_called_when_its_worker_stops() {
     let gated = Gated::default();
-    gated.0.starts_hang.store(true, Ordering::SeqCst);
+    gated.0.starts_gate.close();
     let mut narrow = settings(6);
     narrow.hook_concurrency = 1;
     narrow.lease.start_deadline = NEVER;
@@ -125,7 +119,7 @@ async fn a_start_that_waits_for_its_turn_is_not_called_when_its_worker_stops() {
     let stopping = tokio::spawn(one.stop());
     // One that runs, and four that wait behind the one that hangs.
     stopped(&mut heard, 5).await;
-    gated.0.starts_hang.store(false, Ordering::SeqCst);
+    gated.0.starts_gate.open();
     stopping.await.unwrap().unwrap();
     assert_eq!(gated.0.starts.load(Ordering::SeqCst), 2);
 }
@@ -133,7 +127,7 @@ async fn a_start_that_waits_for_its_turn_is_not_called_when_its_worker_stops() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_does_not_wait_for_starts_that_hang() {
     let gated = Gated::default();
-    gated.0.starts_hang.store(true, Ordering::SeqCst);
+    gated.0.starts_gate.close();
     let mut narrow = settings(4);
     narrow.hook_concurrency = 1;
     narrow.lease.start_deadline = NEVER;
@@ -147,7 +141,7 @@ async fn a_stop_does_not_wait_for_starts_that_hang() {
         gated.0.stops.load(Ordering::SeqCst) == 1
     })
     .await;
-    gated.0.starts_hang.store(false, Ordering::SeqCst);
+    gated.0.starts_gate.open();
     stopping.await.unwrap().unwrap();
 }
 
@@ -156,7 +150,7 @@ async fn a_start_is_not_called_after_its_lease_ended_while_it_waited_for_its_tur
     let server = redis().await;
     let proxy = Proxy::start(server.address()).await;
     let gated = Gated::default();
-    gated.0.starts_hang.store(true, Ordering::SeqCst);
+    gated.0.starts_gate.close();
     let mut narrow = settings(8);
     narrow.hook_concurrency = 1;
     narrow.lease.start_deadline = NEVER;
@@ -169,7 +163,7 @@ async fn a_start_is_not_called_after_its_lease_ended_while_it_waited_for_its_tur
     proxy.hold();
     // One that runs, and six that wait behind the one that hangs.
     stopped(&mut heard, 7).await;
-    gated.0.starts_hang.store(false, Ordering::SeqCst);
+    gated.0.starts_gate.open();
     until(SOON, "what was started is stopped", async || {
         gated.0.stops.load(Ordering::SeqCst) == 2
     })
@@ -188,7 +182,7 @@ async fn a_start_is_not_called_after_its_lease_ended_while_it_waited_for_its_tur
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hook_that_waits_too_long_for_its_turn_is_reported() {
     let gated = Gated::default();
-    gated.0.stops_hang.store(true, Ordering::SeqCst);
+    gated.0.stops_gate.close();
     let mut narrow = settings(4);
     narrow.hook_concurrency = 1;
     narrow.lease.stop_deadline = Duration::from_millis(200);
@@ -207,7 +201,7 @@ async fn a_hook_that_waits_too_long_for_its_turn_is_reported() {
         told.iter().any(|told| told.contains(text))
     })
     .await;
-    gated.0.stops_hang.store(false, Ordering::SeqCst);
+    gated.0.stops_gate.open();
     stopping.await.unwrap().unwrap();
 }
 
@@ -215,7 +209,7 @@ async fn a_hook_that_waits_too_long_for_its_turn_is_reported() {
 async fn a_stop_of_many_deadlines_keeps_its_lease_until_it_returns() {
     let bed = Bed::memory();
     let gated = Gated::default();
-    gated.0.stops_hang.store(true, Ordering::SeqCst);
+    gated.0.stops_gate.close();
     let mut hasty = settings(2);
     hasty.lease.stop_deadline = Duration::from_millis(200);
     hasty.lease.lease_ttl = Duration::from_secs(1);
@@ -236,7 +230,7 @@ async fn a_stop_of_many_deadlines_keeps_its_lease_until_it_returns() {
         begun.elapsed() > deadline * 10
     })
     .await;
-    gated.0.stops_hang.store(false, Ordering::SeqCst);
+    gated.0.stops_gate.open();
     stopping.await.unwrap().unwrap();
     settled(&[&two], 2).await;
     two.stop().await.unwrap();

@@ -465,10 +465,10 @@ async fn a_moment() {
 /// One hook at a time, and all together far longer than one may take: that they
 /// wait is reported, and not held against them.
 pub(crate) async fn hooks_that_wait_for_their_turn_are_reported_and_not_ended(bed: Bed) {
-    let mut fleet = Fleet::new(bed, 40);
+    let mut fleet = Fleet::new(bed, 100);
     fleet.settings.hook_concurrency = 1;
-    fleet.settings.leader.start_deadline = Duration::from_millis(300);
-    fleet.settings.leader.stop_deadline = Duration::from_millis(300);
+    fleet.settings.leader.start_deadline = Duration::from_secs(1);
+    fleet.settings.leader.stop_deadline = Duration::from_secs(1);
     let one = fleet.join_with("one", Unhurried).await;
     fleet.owned().await;
     fleet.stop(one, Shutdown::Leave).await.unwrap();

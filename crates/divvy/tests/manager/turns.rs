@@ -1,13 +1,13 @@
 //! Hooks that wait for their turn.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use divvy::Partition;
 use divvy::manager::{Grant, HookError, Hooks, ManagerError, Shutdown};
-use divvy_testbed::until;
+use divvy_testbed::{Gate, until};
 
 use crate::bed::{Bed, SOON};
 use crate::fleet::Fleet;
@@ -15,12 +15,11 @@ use crate::fleet::Fleet;
 /// Longer than a test waits for anything.
 const NEVER: Duration = Duration::from_secs(600);
 
-/// Starts after the first one, and calls for what is removed, do not return
-/// while they are to hang.
+/// Where starts after the first one, and calls for what is removed, wait.
 #[derive(Debug, Default)]
 struct Gates {
-    starts_hang: AtomicBool,
-    changes_hang: AtomicBool,
+    starts_gate: Gate,
+    changes_gate: Gate,
     starts: AtomicUsize,
     stops: AtomicUsize,
     /// Grants, and whether they were current when they came.
@@ -44,19 +43,13 @@ impl Gated {
     }
 }
 
-async fn while_set(gate: &AtomicBool) {
-    while gate.load(Ordering::SeqCst) {
-        tokio::task::yield_now().await;
-    }
-}
-
 #[async_trait]
 impl Hooks for Gated {
     async fn assigned(&self, _: &Partition, grant: Grant) -> Result<(), HookError> {
         let is_current = grant.is_current();
         self.0.grants.lock().unwrap().push((grant, is_current));
         if self.0.starts.fetch_add(1, Ordering::SeqCst) > 0 {
-            while_set(&self.0.starts_hang).await;
+            self.0.starts_gate.pass().await;
         }
         Ok(())
     }
@@ -72,7 +65,7 @@ impl Hooks for Gated {
         removed: &[Partition],
     ) -> Result<(), HookError> {
         if !removed.is_empty() {
-            while_set(&self.0.changes_hang).await;
+            self.0.changes_gate.pass().await;
         }
         Ok(())
     }
@@ -95,13 +88,13 @@ fn narrow(partitions: u32, concurrency: usize) -> Fleet {
 async fn a_stop_does_not_wait_for_starts_that_hang() {
     let mut fleet = narrow(4, 1);
     let gated = Gated::default();
-    gated.0.starts_hang.store(true, Ordering::SeqCst);
+    gated.0.starts_gate.close();
     let one = fleet.join_with("one", gated.clone()).await;
     gated.second_start().await;
     let manager = fleet.workers[one].take().unwrap();
     let stopping = tokio::spawn(manager.stop(Shutdown::Leave));
     until(SOON, "what runs is stopped", async || gated.stops() == 1).await;
-    gated.0.starts_hang.store(false, Ordering::SeqCst);
+    gated.0.starts_gate.open();
     stopping.await.unwrap().unwrap();
     fleet.check();
 }
@@ -110,7 +103,7 @@ async fn a_stop_does_not_wait_for_starts_that_hang() {
 async fn a_start_is_not_called_after_the_lease_ended_while_it_waited_for_its_turn() {
     let mut fleet = narrow(6, 1);
     let gated = Gated::default();
-    gated.0.starts_hang.store(true, Ordering::SeqCst);
+    gated.0.starts_gate.close();
     let one = fleet.join_with("one", gated.clone()).await;
     gated.second_start().await;
     fleet.cut(one, true);
@@ -123,7 +116,7 @@ async fn a_start_is_not_called_after_the_lease_ended_while_it_waited_for_its_tur
         },
     )
     .await;
-    gated.0.starts_hang.store(false, Ordering::SeqCst);
+    gated.0.starts_gate.open();
     until(SOON, "what was started meanwhile is stopped", async || {
         gated.stops() == 2
     })
@@ -143,14 +136,14 @@ async fn a_start_is_not_called_after_the_lease_ended_while_it_waited_for_its_tur
 async fn a_start_that_waits_for_its_turn_is_handed_on_without_being_called() {
     let mut fleet = narrow(6, 1);
     let (gated, other) = (Gated::default(), Gated::default());
-    gated.0.starts_hang.store(true, Ordering::SeqCst);
+    gated.0.starts_gate.close();
     fleet.join_with("one", gated.clone()).await;
     gated.second_start().await;
     fleet.join_with("two", other.clone()).await;
     // Of its three, one may be the one that hangs; what runs is only one.
     other.second_start().await;
     assert_eq!(gated.0.starts.load(Ordering::SeqCst), 2);
-    gated.0.starts_hang.store(false, Ordering::SeqCst);
+    gated.0.starts_gate.open();
     fleet.owned().await;
     assert_eq!(*gated.0.errors.lock().unwrap(), [""; 0], "nothing failed");
     fleet.end().await;
@@ -160,13 +153,13 @@ async fn a_start_that_waits_for_its_turn_is_handed_on_without_being_called() {
 async fn hooks_that_have_returned_keep_no_place_for_an_assignment_changed_that_hangs() {
     let mut fleet = narrow(6, 2);
     let gated = Gated::default();
-    gated.0.changes_hang.store(true, Ordering::SeqCst);
+    gated.0.changes_gate.close();
     let one = fleet.join_with("one", gated.clone()).await;
     fleet.owned().await;
     let manager = fleet.workers[one].take().unwrap();
     let stopping = tokio::spawn(manager.stop(Shutdown::Leave));
     until(SOON, "all are stopped", async || gated.stops() == 6).await;
-    gated.0.changes_hang.store(false, Ordering::SeqCst);
+    gated.0.changes_gate.open();
     stopping.await.unwrap().unwrap();
     fleet.check();
 }
