@@ -162,6 +162,7 @@ fn a_first_root_may_arrive_long_after_it_was_sent() {
 
 #[test]
 fn a_worker_does_not_take_its_own_session_for_anothers() {
+    holds_in(Mode::Lease, 669_180_495_352, &[2, 5, 6, 13, 14]);
     holds_in(Mode::Lease, 131, &[]);
     holds_in(Mode::Lease, 290, &[]);
     holds_in(Mode::Lease, 2134, &[3, 4, 6]);

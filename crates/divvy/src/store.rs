@@ -183,7 +183,9 @@ pub trait Leases: Store {
     /// Who holds these leases.
     async fn holders(&self, keys: &[LeaseKey]) -> Result<Vec<Option<Holder>>, StoreError>;
 
-    /// Takes a worker's name for a session, if no other session has it.
+    /// Takes a worker's name for a session, if no other session has it. A
+    /// session that has it already goes on for `ttl`, so that asking again is
+    /// safe where an answer was lost.
     async fn open_session(
         &self,
         worker: &LeaseName,

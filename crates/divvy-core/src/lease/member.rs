@@ -166,9 +166,6 @@ pub struct Member {
     /// The life of the store, once it is reached.
     incarnation: Option<Incarnation>,
     session: Session,
-    /// The name was renewed while this worker waited for it: by another, unless
-    /// by a heartbeat of its own.
-    is_name_contested: bool,
     /// When the name was last asked for.
     name_asked: Moment,
     groups: Groups,
@@ -233,7 +230,6 @@ impl Member {
             ending: Ending::InOrder,
             incarnation: None,
             session: Session::None,
-            is_name_contested: false,
             name_asked: now,
             groups,
             hashes: Arc::default(),

@@ -276,7 +276,7 @@ impl Holder {
 /// Whether a worker's name was free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionStart {
-    /// It was, and now is taken by this session.
+    /// It was, or this session had it already: for the whole time from now on.
     Opened,
     /// Another session has it, and has to renew it within so long.
     Taken(Duration),

@@ -116,7 +116,7 @@ impl LeaseTable {
         })
     }
 
-    /// Takes a worker's name for a session.
+    /// Takes a worker's name for a session, which may have it already.
     pub fn open_session(
         &mut self,
         time: StoreTime,
@@ -124,7 +124,9 @@ impl LeaseTable {
         session: Nonce,
         ttl: Duration,
     ) -> SessionStart {
-        if let Some(taken) = live(&self.sessions, worker, time.now) {
+        if let Some(taken) = live(&self.sessions, worker, time.now)
+            && taken.value != session
+        {
             return SessionStart::Taken(taken.expires.since(time.now));
         }
         let opened = Expiring::new(session, time.now, ttl);

@@ -1,7 +1,8 @@
 //! Names and their sessions.
 
 use divvy_core::leader::HookEnd;
-use divvy_core::lease::{Ending, Event, LeaseSettings};
+use divvy_core::lease::{Action, Ending, Event, LeaseSettings, Member, Operation, Reply, Report};
+use divvy_core::store::{Incarnation, StoreErrorKind};
 
 use crate::cluster::{Cluster, key, ms, settings};
 
@@ -88,7 +89,7 @@ fn leases_that_cannot_be_given_back_at_the_end_are_told_of_once() {
 fn a_member_that_stops_before_it_began_ends_at_once() {
     let mut cluster = Cluster::new();
     let setup = Cluster::setup("a", &[("demo", 4)], settings());
-    let mut member = divvy_core::lease::Member::new(setup.clone(), cluster.now);
+    let mut member = Member::new(setup.clone(), cluster.now);
     member.handle(cluster.now, Event::Stop);
     assert!(member.is_over());
     cluster.start(setup);
@@ -156,6 +157,51 @@ fn whoever_lost_its_name_ends_although_a_hook_runs_on() {
     assert_eq!(cluster.places[0].ended, Some(Ending::NameTaken));
     assert_eq!(cluster.places[0].running.len(), 4, "nothing has stopped");
     assert!(cluster.places[twin].ended.is_none());
+}
+
+/// A request for the name may be carried out after nobody waits for its answer
+/// any more.
+#[test]
+fn a_worker_that_finds_its_own_late_session_has_its_name() {
+    let cluster = Cluster::new();
+    let mut table = cluster.table.clone();
+    let mut now = cluster.now;
+    let mut member = Member::new(Cluster::setup("a", &[("demo", 4)], settings()), now);
+    let worker = member.worker().clone();
+    member.handle(now, Event::Connected(Incarnation::new("first")));
+    member.handle(now, Event::Start);
+    let mut asked = 0;
+    let mut has_joined = false;
+    for _ in 0..1_000 {
+        while let Some(action) = member.next_action() {
+            has_joined |= matches!(action, Action::Report(Report::Joined));
+            let Action::Store { id, operation, .. } = action else {
+                assert!(
+                    !matches!(action, Action::Report(Report::Problem(_))),
+                    "{action:?}"
+                );
+                continue;
+            };
+            let reply = match operation {
+                Operation::OpenSession { session, ttl } => {
+                    asked += 1;
+                    let start = table.open_session(cluster.time(), &worker, session, ttl);
+                    match asked {
+                        1 => Reply::Failed(StoreErrorKind::Unknown, "no answer".into()),
+                        _ => Reply::Session(start),
+                    }
+                }
+                _ => Reply::Failed(StoreErrorKind::Unknown, "no answer".into()),
+            };
+            member.handle(now, Event::Reply(id, reply));
+        }
+        if has_joined {
+            break;
+        }
+        now = member.next_wake().expect("it asks again");
+        member.wake(now);
+    }
+    assert_eq!((has_joined, asked), (true, 2));
 }
 
 // Only a stranger throws a session away.

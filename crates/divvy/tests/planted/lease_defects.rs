@@ -35,6 +35,7 @@ pub(crate) enum LeaseDefect {
     HolderHasNoCluster,
     HolderHasTooMuchTime,
     SessionIsStolen,
+    SessionIsForeignToItself,
     SessionOpensTwiceAtOnce,
     SessionNeverExpires,
     SessionExpiresEarly,
@@ -121,6 +122,7 @@ pub(crate) const DEFECTS: &[(Defect, &str)] = &[
     (Defect::HolderHasNoCluster, "a_lease_has_one_holder"),
     (Defect::HolderHasTooMuchTime, "a_renewal_needs_the_nonce"),
     (Defect::SessionIsStolen, "a_name_has_one_session"),
+    (Defect::SessionIsForeignToItself, "a_name_has_one_session"),
     (
         Defect::SessionOpensTwiceAtOnce,
         "one_of_many_sessions_opens",

@@ -47,7 +47,6 @@ impl Member {
     /// Asks for the worker's name, for a session of its own.
     pub(super) fn open_session(&mut self) {
         let nonce = self.nonce();
-        self.is_name_contested = false;
         self.session = Session::Opening { nonce, taken: None };
         self.ask_for_name(nonce);
     }
@@ -92,10 +91,7 @@ impl Member {
                 // The answer may have taken long: it was so when it was asked.
                 let least = self.name_asked + left;
                 if taken.is_some_and(|taken| least > taken.until + taken.slack) {
-                    // By this session itself, perhaps, whose wish was granted
-                    // and not answered: a heartbeat tells.
-                    self.is_name_contested = true;
-                    self.beat_as(nonce);
+                    self.name_is_taken();
                     return;
                 }
                 if taken.is_none() {
@@ -135,22 +131,19 @@ impl Member {
         self.resync();
     }
 
-    /// Whether a wish for the name that was not answered has been granted: a
-    /// heartbeat tells.
+    /// The name is asked for again: a session that has it already gets it.
     pub(super) fn open_failed(&mut self, asked: Nonce, kind: StoreErrorKind, why: &str) {
         if !matches!(self.session, Session::Opening { nonce, .. } if nonce == asked) {
             return;
         }
-        let never_joined = self.joined.is_none();
-        match kind {
-            StoreErrorKind::Unfit | StoreErrorKind::Invalid if never_joined => {
-                self.ending = Ending::Unfit(why.into());
-                self.session = Session::Left;
-                self.begin_stop();
-            }
-            StoreErrorKind::Unknown => self.beat_as(asked),
-            _ => self.open_later(),
+        let is_hopeless = matches!(kind, StoreErrorKind::Unfit | StoreErrorKind::Invalid);
+        if is_hopeless && self.joined.is_none() {
+            self.ending = Ending::Unfit(why.into());
+            self.session = Session::Left;
+            self.begin_stop();
+            return;
         }
+        self.open_later();
     }
 
     fn open_later(&mut self) {
@@ -170,10 +163,6 @@ impl Member {
         };
         let next = self.now + self.setup.settings.heartbeat_interval;
         self.timers.set(Timer::Beat, next);
-        self.beat_as(session);
-    }
-
-    fn beat_as(&mut self, session: Nonce) {
         let settings = &self.setup.settings;
         let timeout = settings.operation_timeout.min(settings.renewal_try());
         let heartbeat = Heartbeat {
@@ -189,15 +178,6 @@ impl Member {
 
     pub(super) fn beaten(&mut self, beat: Nonce, tenure: Tenure) {
         match (self.session, tenure) {
-            (Session::Opening { nonce, .. }, Tenure::Current) if nonce == beat => {
-                self.session_opened(nonce);
-            }
-            (Session::Opening { nonce, .. }, Tenure::Over) if nonce == beat => {
-                match self.is_name_contested {
-                    true => self.name_is_taken(),
-                    false => self.open_later(),
-                }
-            }
             (Session::Open(nonce), Tenure::Current) if nonce == beat && self.is_unlisted => {
                 self.is_unlisted = false;
                 self.reconcile_soon();
@@ -233,16 +213,9 @@ impl Member {
     }
 
     pub(super) fn beat_failed(&mut self, beat: Nonce) {
-        match self.session {
-            Session::Open(nonce) if nonce == beat => {
-                let retry = self.now + self.setup.settings.renewal_retry();
-                self.timers.set_earlier(Timer::Beat, retry);
-            }
-            Session::Opening { nonce, .. } if nonce == beat => {
-                self.is_name_contested = false;
-                self.open_later();
-            }
-            _ => {}
+        if self.open_nonce() == Some(beat) {
+            let retry = self.now + self.setup.settings.renewal_retry();
+            self.timers.set_earlier(Timer::Beat, retry);
         }
     }
 

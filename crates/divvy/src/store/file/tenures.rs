@@ -142,9 +142,12 @@ pub(super) fn open_session(
     ttl: Duration,
 ) -> rusqlite::Result<SessionStart> {
     forget_expired(connection, now)?;
+    let session = session.to_string();
     let taken: Option<i64> = connection
-        .prepare_cached("SELECT expires FROM session WHERE cluster = ? AND worker = ?")?
-        .query_row([cluster, worker], |row| row.get(0))
+        .prepare_cached(
+            "SELECT expires FROM session WHERE cluster = ? AND worker = ? AND nonce <> ?",
+        )?
+        .query_row([cluster, worker, &session], |row| row.get(0))
         .optional()?;
     if let Some(expires) = taken {
         return Ok(SessionStart::Taken(time::left(now, expires)));
@@ -152,9 +155,9 @@ pub(super) fn open_session(
     let expires = now.saturating_add(time::nanos(ttl));
     connection
         .prepare_cached(
-            "INSERT INTO session (cluster, worker, nonce, expires) VALUES (?, ?, ?, ?)",
+            "REPLACE INTO session (cluster, worker, nonce, expires) VALUES (?, ?, ?, ?)",
         )?
-        .execute(params![cluster, worker, session.to_string(), expires])?;
+        .execute(params![cluster, worker, session, expires])?;
     Ok(SessionStart::Opened)
 }
 

@@ -200,7 +200,10 @@ impl Model {
         client: &LeaseClient,
         random: &mut Rng,
     ) -> Result<(), Failure> {
-        let session = nonce(random);
+        let session = match random.bool() {
+            true => nonce(random),
+            false => self.past_session(random),
+        };
         let found = client.open_session(session, LONG).await?;
         let right = self.table.open_session(NOW, &id_of(client), session, LONG);
         let opened = |start: &SessionStart| *start == SessionStart::Opened;
