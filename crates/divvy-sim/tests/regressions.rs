@@ -156,6 +156,23 @@ fn the_id_of_a_lost_record_is_not_claimed_before_the_root_is_whole() {
 }
 
 #[test]
+fn an_unreadable_record_is_waited_for_by_the_longest_lease_and_not_the_observers() {
+    holds(20_613, &[]);
+    holds(22_471, &[]);
+    holds(76_517, &[0, 2]);
+}
+
+#[test]
+fn versions_rise_although_a_store_went_back_in_silence() {
+    holds(80_001, &[3]);
+}
+
+#[test]
+fn a_leader_record_of_a_lost_past_is_no_sign_of_a_store_that_forgot() {
+    holds(20_754, &[]);
+}
+
+#[test]
 fn a_first_root_may_arrive_long_after_it_was_sent() {
     holds(8_000_031_544, &[0, 1, 4, 5, 6, 7, 8, 10, 11]);
 }
