@@ -163,7 +163,7 @@ fn a_record_that_is_lost_while_leaders_change_is_waited_for() {
 }
 
 #[test]
-fn a_lost_record_is_reported_as_a_sign_of_a_store_that_forgot() {
+fn a_lost_record_is_a_sign_of_a_store_that_forgot_and_a_quarantine_follows() {
     let mut cluster = Cluster::settled(fast(), 3, 12);
     let leader = cluster.leader().unwrap();
     let victim = (leader + 1) % 3;
@@ -172,7 +172,9 @@ fn a_lost_record_is_reported_as_a_sign_of_a_store_that_forgot() {
     cluster.delete(&worker_key(&id), false);
     // It knows the record from its watch, and lists what is there again.
     cluster.kill(leader);
-    cluster.run(Duration::from_secs(5));
+    run_until(&mut cluster, Duration::from_secs(5), |cluster| {
+        root_of(cluster).quarantine()
+    });
     let is_told = |node: &cluster::Node| {
         let mut told = node.problems.iter();
         told.any(|text| text.contains(&id) && text.contains("was missing"))
