@@ -1,7 +1,6 @@
 //! Leader mode over a store that others write to: garbage, records of nobody,
 //! numbers at their ends. A bad record isolates its own worker only.
 
-#[expect(dead_code, reason = "each test file uses a part of it")]
 mod cluster;
 
 use std::time::Duration;

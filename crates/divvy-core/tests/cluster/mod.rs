@@ -429,14 +429,6 @@ impl Cluster {
         }
     }
 
-    /// The store is in another life, with all that it had.
-    pub(crate) fn restart_store(&mut self, life: &str) {
-        self.incarnation = Incarnation::new(life);
-        for node in 0..self.nodes.len() {
-            self.tell(node, Event::Connected(self.incarnation.clone()));
-        }
-    }
-
     fn show(&mut self, entry: &Entry) {
         self.spread(&Change::Put(entry.clone()));
     }
