@@ -214,8 +214,10 @@ fn what_the_owner_of_an_overwritten_record_held_runs_elsewhere_after_its_lease()
     cluster.write(&worker_key(&id), b"garbage");
     cluster.run(fast().heartbeat_ttl * 3);
     assert!(cluster.is_owned());
-    let again = cluster.nodes[victim].member.worker_id();
-    assert!(again.is_some(), "it claims an id again");
+    let victim = &cluster.nodes[victim];
+    assert!(victim.member.worker_id().is_some(), "it claims an id again");
+    let why = format!("the own record w.{id} is not readable");
+    assert_eq!(victim.sessions_ended, [why]);
 }
 
 #[test]
@@ -226,7 +228,9 @@ fn garbage_where_the_leader_stands_is_told_and_replaced() {
         cluster.join("host");
         cluster.settle();
         let problems = &cluster.nodes[0].problems;
-        let told = problems.iter().filter(|text| text.contains("who leads"));
+        let told = problems
+            .iter()
+            .filter(|text| text.contains("the key leader"));
         assert_eq!(told.count(), 1, "{problems:?}");
     }
 }
@@ -244,7 +248,7 @@ fn garbage_among_wishes_and_moves_is_no_obstacle() {
     let problems = &cluster.nodes[leader].problems;
     let told = problems
         .iter()
-        .filter(|text| text.contains("operators wish"));
+        .filter(|text| text.contains("operators wish, the key ctl,"));
     assert_eq!(told.count(), 1, "{problems:?}");
     let log = cluster.table.get(&key("moves")).unwrap();
     assert!(log.value.starts_with(b"[{"), "the log begins anew");

@@ -34,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) is_cut: bool,
     pub(crate) watched: Vec<Watched>,
     pub(crate) problems: Vec<String>,
+    /// Why each of its sessions ended.
+    pub(crate) sessions_ended: Vec<String>,
     /// Every state that it went through, after the first.
     pub(crate) states: Vec<State>,
     pub(crate) aborted: Option<String>,
@@ -149,6 +151,7 @@ impl Cluster {
             is_cut: false,
             watched: Vec::new(),
             problems: Vec::new(),
+            sessions_ended: Vec::new(),
             states: Vec::new(),
             aborted: None,
             ended: false,
@@ -226,6 +229,9 @@ impl Cluster {
                 }
                 Action::Report(Report::Problem(text)) => {
                     self.nodes[node].problems.push(text.into());
+                }
+                Action::Report(Report::SessionEnded(why)) => {
+                    self.nodes[node].sessions_ended.push(why.into());
                 }
                 Action::Report(Report::State { to, .. }) => self.nodes[node].states.push(to),
                 Action::Abort(why) => {

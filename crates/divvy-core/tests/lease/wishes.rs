@@ -162,6 +162,7 @@ fn a_refresh_reads_groups_anew_and_what_cannot_be_read_changes_nothing() {
         .filter(|text| text.contains("operators"))
         .collect();
     assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("divvy:wishes:"), "{told:?}");
     cluster
         .table
         .set_group(&group, r#"{"name": "late", "units": 5}"#);

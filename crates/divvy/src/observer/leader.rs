@@ -36,7 +36,10 @@ pub(super) async fn look(store: &dyn KeyValue) -> Result<Seen, StoreError> {
     let leader = leader.and_then(|entry| match LeaderRecord::decode(&entry.value) {
         Ok(record) => Some(record),
         Err(error) => {
-            problems.push(format!("who leads cannot be read: {error}"));
+            problems.push(format!(
+                "who leads, the key {}, cannot be read: {error}",
+                keys.leader
+            ));
             None
         }
     });
@@ -101,7 +104,10 @@ async fn root(
             }
         }
     }
-    problems.push(format!("the assignment cannot be read: {why}"));
+    problems.push(format!(
+        "the assignment, the key {}, cannot be read: {why}",
+        keys.root
+    ));
     Ok(None)
 }
 

@@ -136,7 +136,8 @@ impl Member {
     /// Something else stands where the leader should. Who it is of renews it,
     /// or it is taken over like any other: leading is no matter of safety.
     fn unreadable_lead(&mut self, why: &str) -> LeaderRecord {
-        let text = format!("who leads is not readable, and waited for: {why}");
+        let key = &self.keys.leader;
+        let text = format!("the key {key}, who leads, is not readable, and waited for: {why}");
         self.report(Report::Problem(text.into()));
         LeaderRecord {
             epoch: 0,

@@ -171,8 +171,9 @@ impl Member {
     fn own_record_found(&mut self, entry: &Entry) {
         let session = self.session.as_mut().expect("its record was read");
         let Ok(record) = WorkerRecord::decode(&entry.value) else {
+            let text = format!("the own record {} is not readable", session.key);
             self.view.is_known = false;
-            return self.end_session("the own record is not readable");
+            return self.end_session(&text);
         };
         let is_mine = record.session == session.id && record.life != Life::Fenced;
         if !is_mine && entry.revision == session.revision {

@@ -73,7 +73,9 @@ impl Member {
                 }
             }
             Err(invalid) => {
-                let text = format!("what operators wish is not readable: {invalid}");
+                let key = &self.keys.control;
+                let text =
+                    format!("what operators wish, the key {key}, is not readable: {invalid}");
                 self.report(Report::Problem(text.into()));
             }
         }

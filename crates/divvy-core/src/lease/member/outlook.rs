@@ -64,7 +64,9 @@ impl Outlook {
         let mut roster = Roster::default();
         let mut problems = roster.look(cluster, default_weight, members, &read);
         if let News::Unreadable(why) = news {
-            problems.push(format!("what operators wish is not readable: {why}"));
+            problems.push(format!(
+                "what operators wish, divvy:wishes:{cluster} in Redis, is not readable: {why}"
+            ));
         }
         let mut units = Units::default();
         units.serve(&groups);

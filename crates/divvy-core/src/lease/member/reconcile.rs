@@ -110,7 +110,9 @@ impl Member {
             News::None | News::Changed => {}
             News::Refresh => self.read_groups(),
             News::Unreadable(why) => self.problem(format!(
-                "what operators wish is not readable, and the last good is kept: {why}"
+                "what operators wish, divvy:wishes:{} in Redis, is not readable, and the last good is \
+                 kept: {why}",
+                self.setup.worker.cluster
             )),
         }
         self.round += 1;

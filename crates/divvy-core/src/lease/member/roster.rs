@@ -139,7 +139,7 @@ impl Roster {
                 Some(text) => match WorkerInfo::from_json(text) {
                     Ok(info) => info,
                     Err(error) => {
-                        problems.extend(self.tell(&member.name, text, &error));
+                        problems.extend(self.tell(cluster, &member.name, text, &error));
                         self.known(&member.name).unwrap_or(unspoken)
                     }
                 },
@@ -166,13 +166,20 @@ impl Roster {
     }
 
     /// The problem with what a worker says of itself, unless it was told.
-    fn tell(&mut self, name: &str, text: &str, error: &crate::Error) -> Option<String> {
+    fn tell(
+        &mut self,
+        cluster: &LeaseName,
+        name: &str,
+        text: &str,
+        error: &crate::Error,
+    ) -> Option<String> {
         if self.told.get(name).is_some_and(|told| told == text) {
             return None;
         }
         self.told.insert(name.into(), text.to_owned());
         Some(format!(
-            "worker {name:?} says of itself what cannot be read, so the last good is kept: {error}"
+            "worker {name:?} says of itself, divvy:info:{cluster}:{name} in Redis, what cannot be \
+             read, so the last good is kept: {error}"
         ))
     }
 }
