@@ -6,6 +6,7 @@ mod child;
 mod command_line;
 mod killed;
 mod leader;
+mod open_files;
 mod ourselves;
 mod output;
 mod run_child;
@@ -52,6 +53,7 @@ impl Children {
         let command = Arc::new(CommandLine::with_places("exec", exec)?);
         command.check_program("exec")?;
         command.warn();
+        open_files::raise_limit();
         let (output, lines) = Output::new(args.output_dir.as_deref())?;
         let children = Self {
             command,

@@ -19,8 +19,8 @@ use tokio::sync::oneshot;
 pub(super) const MARK_VARIABLE: &str = "DIVVY_RUN";
 /// Between two looks at all processes, where the first found nothing.
 const SECOND_LOOK: Duration = Duration::from_millis(3);
-/// How often a process in the middle of `execve` is read again, and for how
-/// long: one that hangs there must not keep everybody's partitions.
+/// How often processes in the middle of `execve` are read again, and for how
+/// long: those that hang there must not keep everybody's partitions.
 const EXEC_INTERVAL: Duration = Duration::from_millis(1);
 const EXEC_MAX: Duration = Duration::from_secs(1);
 /// More than environments usually have.
@@ -77,7 +77,9 @@ impl LiveProcess {
             Err(Errno::SRCH) => return Ok(()),
             opened => opened?,
         };
-        if Process::read(self.pid).is_none_or(|now| now.started != self.started) {
+        let now = Process::read(self.pid);
+        let now = now.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        if now.is_none_or(|now| now.started != self.started) {
             return Ok(());
         }
         match pidfd_send_signal(process, signal) {
@@ -156,34 +158,46 @@ impl Census {
 
 /// The processes of these commands that are alive, by process group.
 pub(super) fn find(runs: &[CommandRun]) -> io::Result<HashMap<Pid, Vec<LiveProcess>>> {
-    let mut found = look(runs)?;
+    let mut hanging = HashSet::new();
+    let mut found = look(runs, &mut hanging)?;
     if runs.iter().any(|run| !found.contains_key(&run.group)) {
         // A look is no snapshot: a process may start another one whose pid was
         // passed already, and end before its own is reached.
         park_timeout(SECOND_LOOK);
-        for (group, processes) in look(runs)? {
+        for (group, processes) in look(runs, &mut hanging)? {
             found.entry(group).or_insert(processes);
         }
     }
     Ok(found)
 }
 
-fn look(runs: &[CommandRun]) -> io::Result<HashMap<Pid, Vec<LiveProcess>>> {
+/// Looks once. Processes that hang in `execve` are waited for and become known
+/// as `hanging`; those that are known are not waited for.
+fn look(
+    runs: &[CommandRun],
+    hanging: &mut HashSet<(Pid, u64)>,
+) -> io::Result<HashMap<Pid, Vec<LiveProcess>>> {
     let processes = Process::all()?;
     let groups: HashSet<Pid> = runs.iter().map(|run| run.group).collect();
-    let marks: HashMap<&str, Pid> = runs.iter().map(|run| (&*run.mark, run.group)).collect();
     let mut escaped = HashMap::new();
     for run in runs {
         escaped.extend(run.escaped.iter().map(|process| (process, run.group)));
     }
-    let by_itself = |(pid, process): (&Pid, &Process)| {
+    let mut owners = HashMap::new();
+    let mut others = Vec::new();
+    for (pid, process) in &processes {
         let own = process.group.filter(|group| groups.contains(group));
-        let group = own
-            .or_else(|| escaped.get(&(pid, &process.started)).copied())
-            .or_else(|| marks.get(process.mark(*pid)?.as_str()).copied())?;
-        Some((*pid, group))
-    };
-    let owners: HashMap<Pid, Pid> = processes.iter().filter_map(by_itself).collect();
+        match own.or_else(|| escaped.get(&(pid, &process.started)).copied()) {
+            Some(group) => {
+                owners.insert(*pid, group);
+            }
+            None => others.push((*pid, process)),
+        }
+    }
+    let by_mark: HashMap<&str, Pid> = runs.iter().map(|run| (&*run.mark, run.group)).collect();
+    for (pid, mark) in marks(others, hanging)? {
+        owners.extend(by_mark.get(mark.as_str()).map(|group| (pid, *group)));
+    }
     let mut found: HashMap<Pid, Vec<LiveProcess>> = HashMap::new();
     for (pid, process) in &processes {
         let Some(group) = owner_of(*pid, &processes, &owners) else {
@@ -200,6 +214,41 @@ fn look(runs: &[CommandRun]) -> io::Result<HashMap<Pid, Vec<LiveProcess>>> {
         processes.sort_by_key(|process| process.pid.as_raw_nonzero());
     }
     Ok(found)
+}
+
+/// The marks of those processes that have one.
+fn marks(
+    mut unread: Vec<(Pid, &Process)>,
+    hanging: &mut HashSet<(Pid, u64)>,
+) -> io::Result<Vec<(Pid, String)>> {
+    // One deadline for all: many that hang take no longer than one.
+    let deadline = Instant::now() + EXEC_MAX;
+    let mut marks = Vec::new();
+    loop {
+        let mut replaced = Vec::new();
+        for (pid, process) in unread {
+            match process.mark(pid)? {
+                Mark::Is(mark) => marks.push((pid, mark)),
+                Mark::None => {}
+                Mark::Replaced => replaced.push((pid, process)),
+            }
+        }
+        let is_late = Instant::now() >= deadline;
+        if is_late {
+            hanging.extend(
+                replaced
+                    .iter()
+                    .map(|(pid, process)| (*pid, process.started)),
+            );
+        }
+        let is_known =
+            |(pid, process): &(Pid, &Process)| hanging.contains(&(*pid, process.started));
+        if replaced.iter().all(is_known) {
+            return Ok(marks);
+        }
+        park_timeout(EXEC_INTERVAL);
+        unread = replaced;
+    }
 }
 
 /// The group of the command that a process, or one of its ancestors, is of.
@@ -221,6 +270,15 @@ fn owner_of(
         pid = parent;
     }
     None
+}
+
+/// What the environment of a process tells.
+enum Mark {
+    Is(String),
+    /// It has none, or none that may be read.
+    None,
+    /// It has no environment yet, in the middle of `execve`.
+    Replaced,
 }
 
 #[derive(Debug)]
@@ -248,15 +306,21 @@ impl Process {
                 continue;
             };
             // It may have ended since.
-            all.extend(Self::read(pid).map(|process| (pid, process)));
+            all.extend(Self::read(pid)?.map(|process| (pid, process)));
         }
         Ok(all)
     }
 
-    /// A process, if it is alive.
-    fn read(pid: Pid) -> Option<Self> {
+    /// A process, if it is alive and may be seen. That it cannot be read, as
+    /// for want of a file descriptor, does not mean that it has ended.
+    fn read(pid: Pid) -> io::Result<Option<Self>> {
         let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
-        Self::parse(&String::from_utf8_lossy(&fs::read(path).ok()?))
+        match fs::read(path) {
+            Ok(stat) => Ok(Self::parse(&String::from_utf8_lossy(&stat))),
+            // Mounted with `hidepid=1`, `/proc` denies other users' processes.
+            Err(error) if has_ended(&error) || is_denied(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Reads what `proc_pid_stat(5)` describes.
@@ -290,42 +354,57 @@ impl Process {
         })
     }
 
-    /// The mark in its environment, where that may be read.
-    fn mark(&self, pid: Pid) -> Option<String> {
-        let begun = Instant::now();
-        let mut environment = self.environment(pid)?;
-        // In the middle of `execve` there is none to be read for a moment.
-        while environment.is_empty() && begun.elapsed() < EXEC_MAX {
-            let now = Self::read(pid).filter(|now| now.started == self.started)?;
-            if now.has_no_variables {
-                return None;
-            }
-            park_timeout(EXEC_INTERVAL);
-            environment = now.environment(pid)?;
+    /// The mark in its environment.
+    fn mark(&self, pid: Pid) -> io::Result<Mark> {
+        let Some(mut environment) = self.environment(pid)? else {
+            return Ok(Mark::None);
+        };
+        if environment.is_empty() {
+            // It has ended, or has none, or is in the middle of `execve`.
+            let now = Self::read(pid)?.filter(|now| now.started == self.started);
+            let Some(now) = now.filter(|now| !now.has_no_variables) else {
+                return Ok(Mark::None);
+            };
+            environment = match now.environment(pid)? {
+                Some(environment) if environment.is_empty() => return Ok(Mark::Replaced),
+                Some(environment) => environment,
+                None => return Ok(Mark::None),
+            };
         }
         let mut variables = environment.split(|byte| *byte == 0);
         let mark = variables.find_map(|variable| {
             let value = variable.strip_prefix(MARK_VARIABLE.as_bytes())?;
             value.strip_prefix(b"=")
-        })?;
-        String::from_utf8(mark.to_vec()).ok()
+        });
+        let mark = mark.and_then(|mark| String::from_utf8(mark.to_vec()).ok());
+        Ok(mark.map_or(Mark::None, Mark::Is))
     }
 
     /// Its environment; empty where there is none at the moment, and none where
     /// it may not be read.
-    fn environment(&self, pid: Pid) -> Option<Vec<u8>> {
+    fn environment(&self, pid: Pid) -> io::Result<Option<Vec<u8>>> {
         let directory = format!("/proc/{}", pid.as_raw_nonzero());
         if !self.is_headless {
             return read_environment(Path::new(&directory));
         }
         // A thread that has ended has none, and the others have the same.
-        let threads = fs::read_dir(format!("{directory}/task")).ok()?.flatten();
-        let read = threads.filter_map(|thread| read_environment(&thread.path()));
-        read.max_by_key(Vec::len)
+        let threads = match fs::read_dir(format!("{directory}/task")) {
+            Err(error) if has_ended(&error) || is_denied(&error) => return Ok(None),
+            threads => threads?,
+        };
+        let mut longest = None;
+        for thread in threads {
+            let thread = match thread {
+                Err(error) if has_ended(&error) => break,
+                thread => thread?,
+            };
+            longest = longest.max(read_environment(&thread.path())?);
+        }
+        Ok(longest)
     }
 }
 
-fn read_environment(directory: &Path) -> Option<Vec<u8>> {
+fn read_environment(directory: &Path) -> io::Result<Option<Vec<u8>>> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(directory.join("environ"))?;
         let mut environment = Vec::with_capacity(ENVIRONMENT_BYTES);
@@ -338,10 +417,22 @@ fn read_environment(directory: &Path) -> Option<Vec<u8>> {
         Ok(environment)
     };
     match read() {
-        Ok(environment) => Some(environment),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
-        Err(_) => Some(Vec::new()),
+        Ok(environment) => Ok(Some(environment)),
+        Err(error) if has_ended(&error) => Ok(Some(Vec::new())),
+        Err(error) if is_denied(&error) => Ok(None),
+        Err(error) => Err(error),
     }
+}
+
+fn has_ended(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOENT | Errno::SRCH)
+    )
+}
+
+fn is_denied(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
 }
 
 #[cfg(test)]
@@ -420,10 +511,11 @@ mod tests {
     }
 
     impl Shell {
-        /// Looks until what it started has left its group.
-        fn wait_until_left(&mut self) {
+        /// Looks until all that it started, so many, have left its group.
+        fn wait_until_left(&mut self, count: usize) {
             let begun = Instant::now();
-            while !self.wait_for(2).iter().any(|process| process.has_left) {
+            let has_left = |process: &&LiveProcess| process.has_left;
+            while self.wait_for(count + 1).iter().filter(has_left).count() < count {
                 assert!(begun.elapsed() < SOON, "nothing leaves its group");
             }
         }
@@ -445,7 +537,7 @@ mod tests {
     #[test]
     fn a_process_that_left_its_group_is_found_by_its_mark() {
         let mut shell = Shell::start("setsid sleep 1000 & read line");
-        shell.wait_until_left();
+        shell.wait_until_left(1);
         drop(shell.child.stdin.take());
         shell.child.wait().unwrap();
         // Nothing but the mark shows whose it is.
@@ -487,7 +579,7 @@ mod tests {
     #[test]
     fn a_descendant_without_mark_is_found_and_remembered_when_its_parent_is_gone() {
         let mut shell = Shell::start("env -i setsid sleep 1000 & read line");
-        shell.wait_until_left();
+        shell.wait_until_left(1);
         drop(shell.child.stdin.take());
         shell.child.wait().unwrap();
         let [escaped] = shell.wait_for(1).try_into().unwrap();
@@ -497,23 +589,28 @@ mod tests {
 
     #[test]
     fn processes_that_replace_themselves_all_the_time_are_always_found() {
-        // Each is in the middle of `execve` for a good part of its life, and has
-        // left its group and its parent.
+        // Each is in the middle of `execve` for a good part of its life. It left its
+        // group and its parent, but not its session: with a session of its own,
+        // the scheduler would take a core from all other tests for it.
         let again = r#"exec sh -c "$AGAIN""#;
+        let leave =
+            r#"import os; os.setpgid(0, 0); os.execlp("sh", "sh", "-c", os.environ["AGAIN"])"#;
         let mut shell = Shell::start(&format!(
-            "export AGAIN='{again}'; for i in 1 2 3 4; do setsid sh -c \"$AGAIN\" & done; read line"
+            "export AGAIN='{again}'; for i in 1 2; do python3 -c '{leave}' & done; read line"
         ));
-        shell.wait_for(5);
+        shell.wait_for(3);
+        shell.wait_until_left(2);
         drop(shell.child.stdin.take());
         shell.child.wait().unwrap();
-        let mut all = shell.wait_for(4);
+        let mut all = shell.wait_for(2);
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(1) {
             // One look, by mark alone.
             shell.run.remember(&[]);
-            let mut found = look(std::slice::from_ref(&shell.run)).unwrap();
+            let runs = std::slice::from_ref(&shell.run);
+            let mut found = look(runs, &mut HashSet::new()).unwrap();
             let found = found.remove(&shell.run.group).unwrap_or_default();
-            assert_eq!(found.len(), 4, "{found:?} are not {all:?}");
+            assert_eq!(found.len(), 2, "{found:?} are not {all:?}");
             all = found;
         }
         for process in all {
@@ -532,7 +629,7 @@ mod tests {
         let pid = loop {
             let found = shell.wait_for(2);
             let left = found.iter().find(|process| process.has_left);
-            let read = left.and_then(|left| Some((left.pid, Process::read(left.pid)?)));
+            let read = left.and_then(|left| Some((left.pid, Process::read(left.pid).unwrap()?)));
             if let Some((pid, _)) = read.filter(|(_, read)| read.is_headless) {
                 break pid;
             }

@@ -20,6 +20,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::census::{CommandRun, LiveProcess, MARK_VARIABLE};
+use super::open_files::restore_limit;
 use super::sweeper::Sweeper;
 
 /// After this it is reported that a killed command is still there, and then as
@@ -51,6 +52,7 @@ impl Leader {
         let mark = format!("{:032x}", fastrand::u128(..));
         let mut child = command.env(MARK_VARIABLE, &mark).process_group(0).spawn()?;
         let group = Pid::from_child(&child);
+        restore_limit(group);
         let process = pidfd_open(group, PidfdFlags::empty())
             .map_err(io::Error::from)
             .and_then(|process| AsyncFd::with_interest(process, Interest::READABLE));

@@ -1,6 +1,7 @@
 //! What commands leave behind: nothing of it outlives them, or the process that
 //! runs them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use divvy_testbed::{is_alive, until, until_some};
@@ -24,10 +25,20 @@ fn started(directory: &Path) -> (usize, usize) {
     (all, text.lines().filter(is_alive).count())
 }
 
+/// A lease that no busy machine loses, and time to end.
+const CONFIG: &str = "
+preset: fast
+heartbeat_ttl: 10s
+stop_deadline: 60s
+shutdown_timeout: 2m
+";
+
 fn worker(directory: &Path, more: &[&str]) -> Member {
-    let store = directory.join("store.db");
-    let words = format!("worker --store file:{} --preset fast", store.display());
-    Member::start_with(&format!("{words} --partitions demo:2"), more)
+    let (store, config) = (directory.join("store.db"), directory.join("worker.yaml"));
+    std::fs::write(&config, CONFIG).unwrap();
+    let words = format!("worker --store file:{}", store.display());
+    let words = format!("{words} --config {} --partitions demo:2", config.display());
+    Member::start_with(&words, more)
 }
 
 #[tokio::test]
@@ -230,8 +241,7 @@ async fn a_sweeper_that_stands_still_is_replaced_and_keeps_no_command_from_endin
 async fn a_sweeper_that_cannot_be_replaced_is_tried_again_until_it_can() {
     let directory = TempDir::new().unwrap();
     let at = directory.path();
-    let words = "worker --store memory --preset fast --partitions demo:2";
-    let mut worker = Member::start_with(words, &["--exec", &exec(at, "wait")]);
+    let mut worker = worker(at, &["--exec", &exec(at, "wait")]);
     until(SOON, "both run", async || started(at) == (2, 2)).await;
     // It can open no more files, and so no pipe to another one.
     let pid = Pid::from_raw(worker.id().cast_signed());
@@ -249,6 +259,90 @@ async fn a_sweeper_that_cannot_be_replaced_is_tried_again_until_it_can() {
     worker.signal(Signal::KILL);
     worker.ended().await;
     until(SOON, "none runs", async || started(at) == (2, 0)).await;
+}
+
+/// Lets a process open no more than one more file at a time.
+fn leave_one_descriptor(of: u32) -> Rlimit {
+    let open = std::fs::read_dir(format!("/proc/{of}/fd")).unwrap();
+    let open: BTreeSet<u64> = open
+        .map(|entry| {
+            entry
+                .unwrap()
+                .file_name()
+                .to_str()
+                .unwrap()
+                .parse()
+                .unwrap()
+        })
+        .collect();
+    let limit = (0..).filter(|number| !open.contains(number)).nth(1);
+    let limit = Rlimit {
+        current: limit,
+        ..getrlimit(Resource::Nofile)
+    };
+    prlimit(Pid::from_raw(of.cast_signed()), Resource::Nofile, limit).unwrap()
+}
+
+#[tokio::test]
+async fn a_process_that_cannot_be_looked_at_is_not_taken_for_ended() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let stays = r#"trap "" TERM; echo $$ >> LOG; while :; do sleep 0.1; done"#;
+    let stays = stays.replace("LOG", &at.join("log").display().to_string());
+    std::fs::write(at.join("stays"), stays).unwrap();
+    let exec = format!(
+        "sh -c 'setsid sh {} & exec sleep 1000'",
+        at.join("stays").display()
+    );
+    let mut worker = worker(at, &["--grace", "200ms", "--exec", &exec]);
+    until(SOON, "it runs", async || started(at) == (2, 2)).await;
+    let before = leave_one_descriptor(worker.id());
+    worker.signal(Signal::TERM);
+    let why = "cannot tell whether all of it has ended: /proc: Too many open files";
+    worker.tells(why).await;
+    assert!(worker.is_running(), "{}", worker.told());
+    let pid = Pid::from_raw(worker.id().cast_signed());
+    prlimit(pid, Resource::Nofile, before).unwrap();
+    assert!(worker.ended().await.success(), "{}", worker.told());
+    assert_eq!(started(at), (2, 0));
+}
+
+#[tokio::test]
+async fn a_worker_raises_its_limit_of_open_files_and_commands_get_the_former() {
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let divvy = command("worker --store memory --preset fast --partitions demo:1");
+    let mut limited = std::process::Command::new("sh");
+    limited
+        .args(["-c", "ulimit -S -n 200; exec \"$@\"", "sh"])
+        .arg(divvy.get_program())
+        .args(divvy.get_args())
+        .env_remove("DIVVY_STORE")
+        .env_remove("DIVVY_WEBHOOK")
+        .arg("--exec")
+        .arg(format!(
+            "sh -c 'ulimit -S -n > {}; exec sleep 1000'",
+            log.display()
+        ));
+    let worker = Member::reading(&mut limited);
+    until(SOON, "it runs", async || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text == "200\n")
+    })
+    .await;
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", worker.id())).unwrap();
+    let files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let [soft, hard] = files
+        .unwrap()
+        .split_whitespace()
+        .skip(3)
+        .take(2)
+        .collect::<Vec<_>>()[..]
+    else {
+        panic!("{limits}");
+    };
+    assert_eq!(soft, hard);
 }
 
 #[tokio::test]
