@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getsid, pidfd_open, pidfd_send_signal};
 use tokio::sync::oneshot;
 
 /// The variable of the environment that holds a command's mark.
@@ -29,9 +29,11 @@ const ENVIRONMENT_BYTES: usize = 256 * 1024;
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// One start of a command, and how its processes are recognised.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandRun {
     pub(super) group: Pid,
+    /// When the leader of the group was started, in ticks since the system was.
+    pub(super) started: u64,
     /// Different for every start of a command.
     pub(super) mark: Box<str>,
     /// Processes that have left the group, as of the last look, with the time of
@@ -41,9 +43,10 @@ pub(super) struct CommandRun {
 }
 
 impl CommandRun {
-    pub(super) fn new(group: Pid, mark: Box<str>) -> Self {
+    pub(super) fn new(group: Pid, started: u64, mark: Box<str>) -> Self {
         Self {
             group,
+            started,
             mark,
             escaped: HashMap::new(),
         }
@@ -178,7 +181,17 @@ fn look(
     hanging: &mut HashSet<(Pid, u64)>,
 ) -> io::Result<HashMap<Pid, Vec<LiveProcess>>> {
     let processes = Process::all()?;
-    let groups: HashSet<Pid> = runs.iter().map(|run| run.group).collect();
+    // The number of a group is another's where its leader is another process, or
+    // where it has none and is of another session.
+    let session = getsid(None)?;
+    let groups: HashMap<Pid, u64> = runs.iter().map(|run| (run.group, run.started)).collect();
+    let own_group = |process: &Process| {
+        let group = process.group?;
+        let started = groups.get(&group)?;
+        let leader = processes.get(&group).map(|leader| leader.started);
+        let is_same = leader.unwrap_or(*started) == *started;
+        (is_same && process.session == Some(session)).then_some(group)
+    };
     let mut escaped = HashMap::new();
     for run in runs {
         escaped.extend(run.escaped.iter().map(|process| (process, run.group)));
@@ -186,8 +199,7 @@ fn look(
     let mut owners = HashMap::new();
     let mut others = Vec::new();
     for (pid, process) in &processes {
-        let own = process.group.filter(|group| groups.contains(group));
-        match own.or_else(|| escaped.get(&(pid, &process.started)).copied()) {
+        match own_group(process).or_else(|| escaped.get(&(pid, &process.started)).copied()) {
             Some(group) => {
                 owners.insert(*pid, group);
             }
@@ -281,11 +293,28 @@ enum Mark {
     Replaced,
 }
 
+/// When a process was started, in ticks since the system was, also of one that
+/// has ended and was not waited for; nothing where there is none.
+pub(super) fn start_of(pid: Pid) -> io::Result<Option<u64>> {
+    match fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
+        Ok(stat) => {
+            let stat = String::from_utf8_lossy(&stat);
+            let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+            // It is the 22nd in all.
+            let started = fields.split_whitespace().nth(22 - 3);
+            Ok(started.and_then(|started| started.parse().ok()))
+        }
+        Err(error) if has_ended(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 #[derive(Debug)]
 struct Process {
     name: String,
     parent: Option<Pid>,
     group: Option<Pid>,
+    session: Option<Pid>,
     /// In ticks since the system was started.
     started: u64,
     /// Whether the main thread has ended, and others have not.
@@ -348,6 +377,7 @@ impl Process {
             name: name.to_owned(),
             parent: pid(4),
             group: pid(5),
+            session: pid(6),
             started: number(22).unwrap_or_default(),
             is_headless: fields.first() == Some(&"Z"),
             has_no_variables: is_complete && environment.is_empty(),
@@ -490,7 +520,9 @@ mod tests {
                 .process_group(0)
                 .spawn()
                 .unwrap();
-            let run = CommandRun::new(Pid::from_child(&child), mark.into());
+            let group = Pid::from_child(&child);
+            let started = start_of(group).unwrap().unwrap();
+            let run = CommandRun::new(group, started, mark.into());
             Self { child, run }
         }
 
@@ -553,6 +585,18 @@ mod tests {
         assert_eq!(same, escaped, "the pid is another's");
         escaped.signal(Signal::KILL).unwrap();
         shell.wait_for(0);
+    }
+
+    #[test]
+    fn a_group_whose_number_is_another_leaders_by_now_is_not_the_commands() {
+        let mut shell = Shell::start("read line");
+        let own = shell.wait_for(1);
+        let mut another = CommandRun::new(shell.run.group, shell.run.started - 1, "x".into());
+        let found = find(std::slice::from_ref(&another)).unwrap();
+        assert!(found.is_empty(), "{found:?}");
+        another.started = shell.run.started;
+        let found = find(&[another]).unwrap();
+        assert_eq!(found[&shell.run.group], own);
     }
 
     #[tokio::test]

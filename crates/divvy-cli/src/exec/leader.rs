@@ -20,7 +20,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::census::{CommandRun, LiveProcess, MARK_VARIABLE};
+use super::census::{CommandRun, LiveProcess, MARK_VARIABLE, start_of};
 use super::open_files::restore_limit;
 use super::sweeper::Sweeper;
 
@@ -54,14 +54,17 @@ impl Leader {
         let mut child = command.env(MARK_VARIABLE, &mark).process_group(0).spawn()?;
         let group = Pid::from_child(&child);
         restore_limit(group);
-        let process = pidfd_open(group, PidfdFlags::empty())
-            .map_err(io::Error::from)
-            .and_then(|process| AsyncFd::with_interest(process, Interest::READABLE));
-        match process {
-            Ok(process) => Ok(Self {
+        let follow = || {
+            let started = start_of(group)?.ok_or(io::ErrorKind::NotFound)?;
+            let process = pidfd_open(group, PidfdFlags::empty())?;
+            let process = AsyncFd::with_interest(process, Interest::READABLE)?;
+            io::Result::Ok((started, process))
+        };
+        match follow() {
+            Ok((started, process)) => Ok(Self {
                 child,
                 process,
-                run: CommandRun::new(group, mark.into()),
+                run: CommandRun::new(group, started, mark.into()),
                 is_waited_for: false,
             }),
             Err(error) => {

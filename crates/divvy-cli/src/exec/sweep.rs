@@ -4,6 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, park_timeout};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -17,7 +19,7 @@ use rustix::time::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::census::{CommandRun, find};
+use super::census::{CommandRun, LiveProcess, find, start_of};
 use super::sweeper::READY;
 use crate::failure::Failure;
 use crate::runtime;
@@ -27,6 +29,9 @@ const READ_BYTES: usize = 64 * 1024;
 /// How often processes that have left their group are looked for after it was
 /// killed, at most, and how long in between: those of another user stay.
 const LOOKS_MAX: u32 = 40;
+/// How many times what a look finds is stopped before it is killed: each finds
+/// what the last one left time to start.
+const STOPS_MAX: u32 = 8;
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Is the sweeper: reads what its agent writes until that is gone.
@@ -49,19 +54,20 @@ pub(crate) fn sweep() -> Result<(), Failure> {
     let mut out = io::stdout();
     // An agent that does not read it is gone, and so are its commands.
     let _gone = out.write_all(READY.as_bytes()).and_then(|()| out.flush());
-    let mut commands = Commands::default();
-    let listened = listen(&mut commands, &timer);
+    let commands = Arc::default();
+    let listened = listen(&commands, &timer);
     // Also where listening failed: nobody would end them later.
-    kill_escaped(commands.kill_all());
+    let all = lock(&commands).all();
+    end(all, None);
     listened.context("stdin").map_err(Failure::Failed)
 }
 
 /// Does as its agent says until that is gone.
-fn listen(commands: &mut Commands, timer: &OwnedFd) -> io::Result<()> {
+fn listen(commands: &Arc<Mutex<Commands>>, timer: &OwnedFd) -> io::Result<()> {
     let mut unread = Vec::new();
     let mut buffer = vec![0; READ_BYTES];
     loop {
-        set(timer, commands.next_end())?;
+        set(timer, lock(commands).next_end())?;
         wait(&[io::stdin().as_fd(), timer.as_fd()], None)?;
         // Everything that was said first: it may be that a lease goes on.
         while wait(&[io::stdin().as_fd()], Some(&Timespec::default()))? {
@@ -76,14 +82,28 @@ fn listen(commands: &mut Commands, timer: &OwnedFd) -> io::Result<()> {
             let whole = unread.iter().rposition(|byte| *byte == b'\n');
             let rest = unread.split_off(whole.map_or(0, |at| at + 1));
             let text = String::from_utf8_lossy(&unread);
+            let mut commands = lock(commands);
             text.lines().for_each(|line| commands.read(line));
             unread = rest;
         }
-        let killed = commands.kill_ended(now());
-        if !killed.is_empty() {
-            // Others' leases end meanwhile.
-            std::thread::spawn(move || kill_escaped(killed));
+        let ended = lock(commands).stop_ended(now());
+        if !ended.is_empty() {
+            end_aside(commands, ended);
         }
+    }
+}
+
+fn lock(commands: &Mutex<Commands>) -> MutexGuard<'_, Commands> {
+    commands.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends these commands on a thread of its own: others' leases end meanwhile.
+fn end_aside(commands: &Arc<Mutex<Commands>>, ended: Vec<CommandRun>) {
+    let (aside, runs) = (Arc::clone(commands), ended.clone());
+    let spawned = Builder::new().spawn(move || end(runs, Some(&aside)));
+    if spawned.is_err() {
+        // There are as many threads as there may be.
+        end(ended, Some(commands));
     }
 }
 
@@ -110,22 +130,65 @@ fn set(timer: &OwnedFd, at: Option<Moment>) -> io::Result<()> {
     Ok(())
 }
 
-/// Kills what has left the process groups of these commands.
-fn kill_escaped(mut killed: Vec<CommandRun>) {
+/// Kills everything of these commands. While their agent lives, their groups are
+/// stopped already, and known to it.
+fn end(mut runs: Vec<CommandRun>, known: Option<&Mutex<Commands>>) {
+    if known.is_none() {
+        runs.iter().for_each(stop_led);
+    }
+    // The number of a group may be another's when its agent is gone: then each
+    // process is signalled by itself.
+    let is_aimed_at = |process: &LiveProcess| known.is_none() || process.has_left;
+    stop_all(&mut runs, is_aimed_at);
+    if let Some(commands) = known {
+        lock(commands).kill_groups(&runs);
+    }
     for _ in 0..LOOKS_MAX {
-        let Ok(found) = find(&killed) else { return };
-        if found.is_empty() {
-            return;
-        }
-        for run in &mut killed {
-            let processes = found.get(&run.group).map_or(&[][..], Vec::as_slice);
-            run.remember(processes);
-            for process in processes.iter().filter(|process| process.has_left) {
-                // The agent reports those that may not be signalled.
-                let _refused = process.signal(Signal::KILL);
+        // A look that fails may succeed later.
+        if let Ok(found) = find(&runs) {
+            if found.is_empty() {
+                return;
+            }
+            for run in &mut runs {
+                let processes = found.get(&run.group).map_or(&[][..], Vec::as_slice);
+                run.remember(processes);
+                for process in processes.iter().filter(|process| is_aimed_at(process)) {
+                    // The agent reports those that may not be signalled.
+                    let _refused = process.signal(Signal::KILL);
+                }
             }
         }
-        std::thread::park_timeout(LOOK_INTERVAL);
+        park_timeout(LOOK_INTERVAL);
+    }
+}
+
+/// Stops these processes until a look finds no others: children without a mark
+/// are known by their parents alone, which must not end before they are found.
+fn stop_all(runs: &mut [CommandRun], is_aimed_at: impl Fn(&LiveProcess) -> bool) {
+    let mut stopped = HashSet::new();
+    for _ in 0..STOPS_MAX {
+        let Ok(found) = find(runs) else { return };
+        let before = stopped.len();
+        for run in &mut *runs {
+            let processes = found.get(&run.group).map_or(&[][..], Vec::as_slice);
+            run.remember(processes);
+            for process in processes.iter().filter(|process| is_aimed_at(process)) {
+                if stopped.insert((process.pid, process.started)) {
+                    let _refused = process.signal(Signal::STOP);
+                }
+            }
+        }
+        if stopped.len() == before {
+            return;
+        }
+    }
+}
+
+/// Stops the group of a command whose agent is gone, if its leader shows that
+/// the number is still the command's.
+fn stop_led(run: &CommandRun) {
+    if start_of(run.group).is_ok_and(|started| started == Some(run.started)) {
+        signal_group(run.group, Signal::STOP);
     }
 }
 
@@ -135,12 +198,13 @@ struct Commands {
     groups: HashMap<Pid, Command>,
     /// When leases end; those that have ended have no time left.
     leases: HashMap<u64, Moment>,
-    /// Commands whose lease has ended, and that are killed.
+    /// Commands whose lease has ended, and that are stopped or killed.
     killed: HashSet<Pid>,
 }
 
 #[derive(Debug)]
 struct Command {
+    started: u64,
     mark: Box<str>,
     lease: Option<u64>,
 }
@@ -155,9 +219,15 @@ impl Commands {
         match sign {
             "+" => {
                 let mark = words.next().unwrap_or_default().into();
-                let lease = words.next().and_then(|word| word.parse().ok());
+                let mut number = || words.next()?.parse().ok();
+                let (started, lease) = (number().unwrap_or_default(), number());
+                let command = Command {
+                    started,
+                    mark,
+                    lease,
+                };
                 if let Some(group) = first.parse().ok().and_then(Pid::from_raw) {
-                    self.groups.insert(group, Command { mark, lease });
+                    self.groups.insert(group, command);
                     self.killed.remove(&group);
                 }
             }
@@ -201,28 +271,40 @@ impl Commands {
         self.running().map(|(_, _, until)| until).min()
     }
 
-    /// Kills the commands whose lease has ended.
-    fn kill_ended(&mut self, now: Moment) -> Vec<CommandRun> {
+    /// Stops the commands whose lease has ended, so that they do nothing more.
+    fn stop_ended(&mut self, now: Moment) -> Vec<CommandRun> {
         let ended: Vec<CommandRun> = self
             .running()
             .filter(|(_, _, until)| *until <= now)
-            .map(|(group, command, _)| CommandRun::new(group, command.mark.clone()))
+            .map(|(group, command, _)| command.run(group))
             .collect();
-        for command in &ended {
-            self.killed.insert(command.group);
-            kill(command.group);
+        for run in &ended {
+            self.killed.insert(run.group);
+            signal_group(run.group, Signal::STOP);
         }
         ended
     }
 
-    /// Kills all commands.
-    fn kill_all(&self) -> Vec<CommandRun> {
+    /// Kills those of these groups that the agent has not removed since: their
+    /// numbers are the commands'.
+    fn kill_groups(&self, runs: &[CommandRun]) {
+        for run in runs {
+            let command = self.groups.get(&run.group);
+            if command.is_some_and(|command| command.mark == run.mark) {
+                signal_group(run.group, Signal::KILL);
+            }
+        }
+    }
+
+    fn all(&self) -> Vec<CommandRun> {
         let all = self.groups.iter();
-        all.map(|(group, command)| {
-            kill(*group);
-            CommandRun::new(*group, command.mark.clone())
-        })
-        .collect()
+        all.map(|(group, command)| command.run(*group)).collect()
+    }
+}
+
+impl Command {
+    fn run(&self, group: Pid) -> CommandRun {
+        CommandRun::new(group, self.started, self.mark.clone())
     }
 }
 
@@ -232,12 +314,12 @@ fn answer(number: &str) {
     let _gone = writeln!(out, "{number}").and_then(|()| out.flush());
 }
 
-/// The number is the command's: its agent has not waited for it before this was
-/// told that nothing of it is left.
-fn kill(group: Pid) {
+/// The number has to be the command's: its agent does not wait for it before
+/// this was told that nothing of it is left.
+fn signal_group(group: Pid, signal: Signal) {
     // Who is gone already needs no signal; who may not be signalled is reported
     // by the agent.
-    let _gone = kill_process_group(group, Signal::KILL);
+    let _gone = kill_process_group(group, signal);
 }
 
 #[cfg(test)]
@@ -254,10 +336,10 @@ mod tests {
         // Numbers that no process has.
         for line in [
             "=100 1 2",
-            "+2000000001 a 1",
-            "+2000000002 b 2",
-            "+2000000003 c 1",
-            "+2000000004 d",
+            "+2000000001 a 7 1",
+            "+2000000002 b 7 2",
+            "+2000000003 c 7 1",
+            "+2000000004 d 7",
         ] {
             commands.read(line);
         }
@@ -271,18 +353,22 @@ mod tests {
                 .map(|command| command.mark.to_string())
                 .collect::<String>()
         };
-        assert_eq!(marks(commands.kill_ended(at(99))), "");
-        assert_eq!(marks(commands.kill_ended(at(100))), "b");
-        assert_eq!(marks(commands.kill_ended(at(100))), "", "it is killed once");
+        assert_eq!(marks(commands.stop_ended(at(99))), "");
+        assert_eq!(marks(commands.stop_ended(at(100))), "b");
+        assert_eq!(
+            marks(commands.stop_ended(at(100))),
+            "",
+            "it is stopped once"
+        );
         assert_eq!(commands.next_end(), Some(at(200)));
         commands.read("-2000000003");
         commands.read("=0 1");
         assert_eq!(
-            marks(commands.kill_ended(at(100))),
+            marks(commands.stop_ended(at(100))),
             "a",
             "it has no time left"
         );
         assert_eq!(commands.next_end(), None);
-        assert_eq!(marks(commands.kill_all()), "abd");
+        assert_eq!(marks(commands.all()), "abd");
     }
 }

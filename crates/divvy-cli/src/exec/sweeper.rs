@@ -76,6 +76,7 @@ struct State {
 #[derive(Debug)]
 struct Group {
     mark: Box<str>,
+    started: u64,
     /// Without one it may run for as long as this process.
     lease: Option<u64>,
 }
@@ -150,6 +151,7 @@ impl Sweeper {
             let lease = lease.map(|lease| self.follow(&mut state, lease));
             let group = Group {
                 mark: run.mark.clone(),
+                started: run.started,
                 lease,
             };
             let number = run.group.as_raw_nonzero().get();
@@ -463,7 +465,7 @@ impl Group {
         let lease = self
             .lease
             .map_or_else(String::new, |lease| format!(" {lease}"));
-        format!("+{number} {}{lease}\n", self.mark)
+        format!("+{number} {} {}{lease}\n", self.mark, self.started)
     }
 }
 
@@ -527,7 +529,7 @@ mod tests {
         let mut command = std::process::Command::new("sleep");
         let mut child = command.arg("1000").process_group(0).spawn().unwrap();
         let group = Pid::from_child(&child);
-        let run = CommandRun::new(group, "mark".into());
+        let run = CommandRun::new(group, 0, "mark".into());
         sweeper.add(&run, None).await.unwrap_err();
         sweeper.begin().await.unwrap_err();
         assert!(sweeper.state().is_supervised, "it is tried again");

@@ -261,6 +261,21 @@ async fn a_sweeper_that_cannot_be_replaced_is_tried_again_until_it_can() {
     until(SOON, "none runs", async || started(at) == (2, 0)).await;
 }
 
+#[tokio::test]
+async fn a_stalled_workers_commands_end_with_descendants_that_have_no_mark() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let log = at.join("log");
+    let exec = format!(
+        "sh -c 'env -i setsid sleep 1000 & echo $! >> {}; wait'",
+        log.display()
+    );
+    let worker = worker(at, &["--exec", &exec]);
+    until(SOON, "both run", async || started(at) == (2, 2)).await;
+    worker.signal(Signal::STOP);
+    until(SOON, "none runs", async || started(at) == (2, 0)).await;
+}
+
 /// Lets a process open no more than one more file at a time.
 fn leave_one_descriptor(of: u32) -> Rlimit {
     let open = std::fs::read_dir(format!("/proc/{of}/fd")).unwrap();
