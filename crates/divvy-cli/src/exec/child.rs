@@ -31,6 +31,8 @@ const RESTART_FIRST: Duration = Duration::from_secs(1);
 const RESTART_LONGEST: Duration = Duration::from_secs(30);
 /// Whoever has run for so long did not end at once.
 const RAN_WELL: Duration = Duration::from_secs(60);
+/// Why it is not started.
+const LEASE_ENDED: &str = "its lease has ended: it is not started";
 /// Longest word on why a command cannot be run.
 const REFUSAL_BYTES_MAX: u64 = 4096;
 
@@ -123,7 +125,16 @@ impl Supervisor {
         let (ours, theirs) = Pair::pair()?;
         ours.set_nonblocking(true)?;
         let mut leader = Leader::spawn(self.command(theirs)?)?;
-        match self.launch(&mut leader, ours).await {
+        let mut stopping = self.stopping.clone();
+        // It may hang in `execve`, as on a file system that does not answer.
+        let launched = tokio::select! {
+            launched = self.launch(&mut leader, ours) => launched,
+            () = asked_to_stop(&mut stopping) => {
+                Err("it was asked to stop before it had started".into())
+            }
+            () = self.config.grant.ended() => Err(LEASE_ENDED.into()),
+        };
+        match launched {
             Ok(()) => {
                 tally::started();
                 Ok(leader)
@@ -161,7 +172,7 @@ impl Supervisor {
     fn until(&self) -> Result<Moment, HookError> {
         let grant = &self.config.grant;
         let until = grant.lease().until().filter(|_| grant.is_current());
-        until.ok_or_else(|| "its lease has ended: it is not started".into())
+        until.ok_or_else(|| LEASE_ENDED.into())
     }
 
     fn command(&self, starter: Pair) -> Result<Command, HookError> {
@@ -245,6 +256,8 @@ impl Supervisor {
             }
             match self.spawn().await {
                 Ok(leader) => return Some(leader),
+                // It ends with the next round.
+                Err(_stopped) if *self.stopping.borrow() => {}
                 Err(error) => {
                     pause = (pause * 2).min(RESTART_LONGEST);
                     self.say(&format!("{error}; trying again in {pause:?}"));
