@@ -3,7 +3,7 @@
 //! still while leases end. The sweeper is told which process groups there are
 //! and until when they may run, and answers; one that does not is replaced.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -12,11 +12,11 @@ use std::time::Duration;
 use divvy::Moment;
 use divvy::manager::Lease;
 use rustix::process::Pid;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::census::{Census, CommandRun};
 use super::leader::Leader;
@@ -28,7 +28,12 @@ use crate::voice::say;
 pub(super) const READY: &str = "ready\n";
 /// How long it may take to answer. One that stands still ends no commands, and
 /// starts and stops wait for it.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
+const ANSWER_MAX: Duration = if cfg!(test) {
+    // Unit tests wait for an answer, on a machine that does much else.
+    Duration::from_secs(60)
+} else {
+    Duration::from_secs(5)
+};
 /// How often it has to answer although nothing has changed.
 const PING_INTERVAL: Duration = Duration::from_secs(2);
 /// How long to wait before another one is started, at first and after many
@@ -262,7 +267,7 @@ impl Sweeper {
 
     /// Waits until the sweeper knows everything.
     async fn introduce(&self, process: &mut Process) -> io::Result<()> {
-        process.expect(READY).await?;
+        process.expect(READY.trim_end()).await?;
         let (last, text) = {
             let mut state = self.state();
             let (last, _) = state.outbox.take();
@@ -330,26 +335,51 @@ async fn supervise(supervised: Supervised) {
 
 /// Writes what changes to a sweeper until that ends or does not answer, and
 /// returns what became of it; nothing when it is not needed any more.
+///
+/// Changes are written without waiting for earlier answers: a sweeper that stood
+/// still finds every renewal in its pipe before it acts on the end of a lease.
 async fn serve(weak: &Weak<Sweeper>, changed: &Notify, process: &mut Process) -> Option<String> {
+    let late = || {
+        Some(format!(
+            "did not answer within {ANSWER_MAX:?} and was killed"
+        ))
+    };
+    let killed = || Some("was killed".to_owned());
+    // Changes it has not confirmed, and by when it has to.
+    let mut unconfirmed: VecDeque<(u64, Instant)> = VecDeque::new();
     loop {
+        let ping = Instant::now() + PING_INTERVAL;
+        let due = unconfirmed.front().map(|(_, due)| *due);
         tokio::select! {
+            // Its answers first: they may wait for as long as this did.
+            biased;
+            line = process.output.next_line() => {
+                let answer = line.ok().flatten().and_then(|line| line.parse().ok());
+                match unconfirmed.pop_front() {
+                    Some((number, _)) if answer == Some(number) => {
+                        let progress = &weak.upgrade()?.progress;
+                        progress.send_modify(|progress| progress.written = number);
+                        continue;
+                    }
+                    // It writes nothing unasked: this is its end.
+                    _ => return killed(),
+                }
+            }
             () = changed.notified() => {}
-            () = sleep_until(Instant::now() + PING_INTERVAL) => {}
-            // It writes nothing unasked: this is its end.
-            _ = process.output.fill_buf() => return Some("was killed".to_owned()),
+            () = sleep_until(due.unwrap_or(ping)) => {
+                if due.is_some() {
+                    return late();
+                }
+            }
         }
         let (last, text) = weak.upgrade()?.state().outbox.take();
-        match timeout(ANSWER_MAX, process.exchange(last, &text)).await {
-            Ok(Ok(())) => weak
-                .upgrade()?
-                .progress
-                .send_modify(|progress| progress.written = last),
-            Ok(Err(_)) => return Some("was killed".to_owned()),
-            Err(_late) => {
-                return Some(format!(
-                    "did not answer within {ANSWER_MAX:?} and was killed"
-                ));
-            }
+        unconfirmed.push_back((last, Instant::now() + ANSWER_MAX));
+        // The pipe is full if it stands still for long.
+        let due = due.unwrap_or_else(|| Instant::now() + ANSWER_MAX);
+        match timeout_at(due, process.write(last, &text)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return killed(),
+            Err(_late) => return late(),
         }
     }
 }
@@ -375,7 +405,7 @@ impl Drop for Supervised {
 struct Process {
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Process {
@@ -393,27 +423,28 @@ impl Process {
         Ok(Self {
             child,
             input,
-            output: BufReader::new(output),
+            output: BufReader::new(output).lines(),
         })
     }
 
     async fn expect(&mut self, expected: &str) -> io::Result<()> {
-        let mut line = String::new();
-        self.output.read_line(&mut line).await?;
-        if line == expected {
-            Ok(())
-        } else if line.is_empty() {
-            Err(io::Error::other("it has ended"))
-        } else {
-            Err(io::Error::other(format!("it answered {line:?}")))
+        match self.output.next_line().await? {
+            Some(line) if line == expected => Ok(()),
+            Some(line) => Err(io::Error::other(format!("it answered {line:?}"))),
+            None => Err(io::Error::other("it has ended")),
         }
     }
 
     /// Writes this, and waits until the sweeper has read it.
     async fn exchange(&mut self, number: u64, text: &str) -> io::Result<()> {
+        self.write(number, text).await?;
+        self.expect(&number.to_string()).await
+    }
+
+    /// Writes this, and asks for an answer with this number.
+    async fn write(&mut self, number: u64, text: &str) -> io::Result<()> {
         let message = format!("{text}?{number}\n");
-        self.input.write_all(message.as_bytes()).await?;
-        self.expect(&format!("{number}\n")).await
+        self.input.write_all(message.as_bytes()).await
     }
 
     /// Ends it, also if it stands still, without its killing any command.
