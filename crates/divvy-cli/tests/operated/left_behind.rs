@@ -2,11 +2,16 @@
 //! runs them.
 
 use std::collections::BTreeSet;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use divvy_testbed::{is_alive, until, until_some};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 use tempfile::TempDir;
+use tokio::time::sleep;
 
 use crate::client::ask;
 use crate::member::{Member, SOON, command};
@@ -34,8 +39,12 @@ shutdown_timeout: 2m
 ";
 
 fn worker(directory: &Path, more: &[&str]) -> Member {
+    worker_of(directory, CONFIG, more)
+}
+
+fn worker_of(directory: &Path, text: &str, more: &[&str]) -> Member {
     let (store, config) = (directory.join("store.db"), directory.join("worker.yaml"));
-    std::fs::write(&config, CONFIG).unwrap();
+    std::fs::write(&config, text).unwrap();
     let words = format!("worker --store file:{}", store.display());
     let words = format!("{words} --config {} --partitions demo:2", config.display());
     Member::start_with(&words, more)
@@ -238,6 +247,29 @@ async fn a_sweeper_that_stands_still_is_replaced_and_keeps_no_command_from_endin
 }
 
 #[tokio::test]
+async fn a_sweeper_that_stood_still_for_a_lease_kills_no_command_whose_lease_was_renewed() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let worker = worker_of(
+        at,
+        &CONFIG.replace("10s", "2s"),
+        &["--exec", &exec(at, "wait")],
+    );
+    until(SOON, "both run", async || started(at).1 == 2).await;
+    // On a machine that does much else, a lease may end all the same.
+    until(SOON * 2, "a pause changes nothing", async || {
+        let before = started(at);
+        let sweepers = sweepers_of(worker.id());
+        sweepers.iter().for_each(|pid| signal(pid, Signal::STOP));
+        sleep(Duration::from_secs(4)).await;
+        sweepers.iter().for_each(|pid| signal(pid, Signal::CONT));
+        sleep(Duration::from_secs(1)).await;
+        before.1 == 2 && started(at) == before && sweepers_of(worker.id()) == sweepers
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_sweeper_that_cannot_be_replaced_is_tried_again_until_it_can() {
     let directory = TempDir::new().unwrap();
     let at = directory.path();
@@ -274,6 +306,32 @@ async fn a_stalled_workers_commands_end_with_descendants_that_have_no_mark() {
     until(SOON, "both run", async || started(at) == (2, 2)).await;
     worker.signal(Signal::STOP);
     until(SOON, "none runs", async || started(at) == (2, 0)).await;
+}
+
+/// A process that is stopped stands for one that hangs in `execve`.
+#[tokio::test]
+async fn a_worker_ends_in_order_while_a_command_hangs_in_its_start() {
+    let directory = TempDir::new().unwrap();
+    let at = directory.path();
+    let exec = "sh -c 'test $DIVVY_PARTITION = demo:1 && exec sleep 1000; exit 1'";
+    let mut worker = worker(at, &["--exec", exec]);
+    // A process waits to become the command until the sweeper has answered.
+    let mut ends = 0;
+    let stopped = until_some(SOON, "one is about to be started", async || {
+        let ended = worker.told().matches("starting it again").count();
+        if std::mem::replace(&mut ends, ended) < ended {
+            signal(&sweepers_of(worker.id())[0], Signal::STOP);
+        }
+        children_of(worker.id(), "run-child").pop()
+    })
+    .await;
+    signal(&stopped, Signal::STOP);
+    for sweeper in sweepers_of(worker.id()) {
+        signal(&sweeper, Signal::CONT);
+    }
+    worker.signal(Signal::TERM);
+    assert!(worker.ended().await.success(), "{}", worker.told());
+    assert!(!is_alive(stopped.parse().unwrap()));
 }
 
 /// Lets a process open no more than one more file at a time.
@@ -472,15 +530,21 @@ async fn a_health_command_that_cannot_be_ended_is_not_started_again_beside_itsel
 }
 
 fn sweepers_of(parent: u32) -> Vec<String> {
+    children_of(parent, "sweep-children")
+}
+
+/// The children of a process with this part of divvy.
+fn children_of(parent: u32, part: &str) -> Vec<String> {
     let path = format!("/proc/{parent}/task");
     let mut found = Vec::new();
     for task in std::fs::read_dir(path).unwrap().flatten() {
-        let children = std::fs::read_to_string(task.path().join("children")).unwrap();
+        let children = std::fs::read_to_string(task.path().join("children"));
+        let children = children.unwrap_or_default();
         found.extend(children.split_whitespace().map(str::to_owned));
     }
     found.retain(|pid| {
         let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
-        line.unwrap_or_default().contains("sweep-children")
+        line.unwrap_or_default().split('\0').nth(1) == Some(part)
     });
     found
 }
@@ -491,4 +555,34 @@ fn the_part_that_becomes_a_command_says_why_it_cannot() {
     let output = refused.output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(told, "error: who started it has ended\n");
+}
+
+#[test]
+fn a_command_whose_lease_has_ended_meanwhile_is_not_run() {
+    let directory = TempDir::new().unwrap();
+    let made = directory.path().join("made");
+    let child = |until: &str| {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let mut child = command(&format!(
+            "run-child --parent {} -- touch",
+            std::process::id()
+        ))
+        .arg(&made)
+        .stdin(std::process::Stdio::from(OwnedFd::from(theirs)))
+        .spawn()
+        .unwrap();
+        writeln!(ours, "{until}").unwrap();
+        let mut refusal = String::new();
+        ours.read_to_string(&mut refusal).unwrap();
+        child.wait().unwrap();
+        refusal
+    };
+    let refusal = child("1");
+    assert!(
+        refusal.contains("its lease ended before it was started"),
+        "{refusal}"
+    );
+    assert!(!made.exists());
+    assert_eq!(child(&u64::MAX.to_string()), "");
+    assert!(made.exists());
 }
