@@ -13,8 +13,8 @@ use crate::on_both;
 /// The lease of `--preset fast`.
 const LEASE: Duration = Duration::from_secs(1);
 /// By when a command of a stopped agent is dead: its lease ends within one, and
-/// a machine that does much else may be late by some.
-const FENCED: Duration = LEASE.saturating_mul(5);
+/// a machine that does much else may be late by many.
+const FENCED: Duration = LEASE.saturating_mul(20);
 
 /// Waits while time passes, and looks all the time whether the log is right.
 async fn passed(agents: &Agents, span: Duration) {
@@ -88,9 +88,17 @@ fn commands_run_on_for_many_leases_while_they_are_renewed() {
     on_both(async |mut agents| {
         agents.start(&[]);
         agents.shared(8).await;
-        let commands = agents.processes_of(0);
-        passed(&agents, LEASE * 5).await;
-        assert_eq!(agents.processes_of(0), commands);
+        // A machine that does much else may lose a lease: then it starts again.
+        let mut since = (Instant::now(), agents.processes_of(0));
+        until(SOON, "all run on for five leases", async || {
+            agents.check();
+            let commands = agents.processes_of(0);
+            if commands.len() != 8 || commands != since.1 {
+                since = (Instant::now(), commands);
+            }
+            since.0.elapsed() >= LEASE * 5
+        })
+        .await;
     });
 }
 

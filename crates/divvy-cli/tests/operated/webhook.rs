@@ -1,7 +1,6 @@
 //! Webhooks: what is sent, and what becomes of the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use divvy_testbed::{Certificates, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -284,6 +284,42 @@ async fn a_start_is_not_sent_again_after_its_lease_has_ended() {
 }
 
 #[tokio::test]
+async fn a_start_that_is_unanswered_when_its_lease_ends_is_followed_by_a_stop() {
+    for kind in ["agent", "worker"] {
+        let directory = TempDir::new().unwrap();
+        let service = Service::start(None).await;
+        service.answers("start", Manner::Hang);
+        let url = format!("http://{}/", service.address);
+        let config = directory.path().join("member.yaml");
+        // Its end is what ends the request: not the deadline, nor 5 s.
+        std::fs::write(&config, "preset: fast\nstart_deadline: 60s\n").unwrap();
+        let config = format!("--config {}", config.display());
+        let words = words(kind, directory.path(), &url).replace("--preset fast", &config);
+        let member = Member::start(&words);
+        until(SOON, "all are to be started", async || {
+            starts(&service).len() == 3
+        })
+        .await;
+        member.signal(Signal::STOP);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(service.heard("stop").len(), 0, "{kind}");
+        member.signal(Signal::CONT);
+        member.tells("its lease ended before it was started").await;
+        until(SOON, "it is taken back", async || {
+            let stops = service.heard("stop");
+            let reasons = stops
+                .iter()
+                .filter(|stop| stop.body["reason"] == "start_failed");
+            let named: BTreeSet<&str> = reasons
+                .map(|stop| stop.body["partition"].as_str().unwrap())
+                .collect();
+            named.len() == 3
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn a_stop_is_sent_until_it_is_accepted() {
     let directory = TempDir::new().unwrap();
     let service = Service::start(None).await;
@@ -316,7 +352,13 @@ fn stops_tried(service: &Service) -> BTreeMap<String, u64> {
 /// long before it leaves a partition to others or ends.
 fn patient(kind: &str, directory: &Path, name: &str, url: &str) -> String {
     let config = directory.join("member.yaml");
-    std::fs::write(&config, "preset: fast\noverdue: report\n").unwrap();
+    let lease = match kind {
+        "agent" => "lease_ttl: 10s",
+        _ => "heartbeat_ttl: 10s",
+    };
+    // No busy machine loses it: what nobody gets is not given up by accident.
+    let text = format!("preset: fast\noverdue: report\n{lease}\n");
+    std::fs::write(&config, text).unwrap();
     let store = format!("file:{}/store.db", directory.display());
     let patience = match kind {
         "agent" => "--webhook-stop-timeout 10m",
@@ -368,10 +410,11 @@ async fn a_start_whose_answer_was_lost_is_nobody_elses_before_its_stop_is_accept
 async fn a_start_that_reached_nobody_is_given_back_without_a_stop() {
     for kind in ["agent", "worker"] {
         let directory = TempDir::new().unwrap();
-        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        // Nobody listens there, and nobody else gets the port.
+        let closed = TcpSocket::new_v4().unwrap();
+        closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let live = Service::start(None).await;
         let url = format!("http://{}/", closed.local_addr().unwrap());
-        drop(closed);
         let first = Member::start(&patient(kind, directory.path(), "first", &url));
         first.tells("the webhook for start").await;
         let url = format!("http://{}/", live.address);

@@ -1,6 +1,6 @@
 //! Crashes, pauses and restarts, the same on every store.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use divvy_testbed::until;
 
@@ -128,6 +128,71 @@ pub(crate) async fn commands_of_a_paused_worker_end_before_its_successors_start(
         owned.all(|(name, token)| ledger.refused(&name, token) == 0)
     })
     .await;
+    fleet.check().await;
+}
+
+/// Commands of a paused worker that fail all the time are not started again with
+/// the tokens of the past, not even in the moment in which it goes on.
+pub(crate) async fn crash_looping_commands_of_a_paused_worker_never_start_late(bed: Bed) {
+    let mut fleet = Fleet::empty(bed, 6);
+    let ledger = Ledger::of_crashes(&fleet.bed);
+    let command = ledger.command();
+    for number in 0..3 {
+        fleet.join(&format!("host-{number}"), &["--exec", &command]);
+    }
+    fleet.balanced().await;
+    until(SOON, "all had an effect", async || {
+        ledger.highest().len() == 6
+    })
+    .await;
+    let victim = fleet.follower();
+    let had = fleet.workers[victim].owns();
+    fleet.pause(victim);
+    until(SOON, "its successors have effects", async || {
+        let highest = ledger.highest();
+        had.iter().all(|(name, token)| highest[name] > *token)
+    })
+    .await;
+    fleet.resume(victim);
+    until(SOON, "it learns that its session is over", async || {
+        fleet.workers[victim].has("session_ended")
+    })
+    .await;
+    fleet.balanced().await;
+    assert_eq!(ledger.all_refused(), BTreeMap::new());
+    fleet.check().await;
+}
+
+/// Whatever does not end when it is asked to has ended before a worker that is
+/// asked to end hands its partitions on.
+pub(crate) async fn leftovers_of_a_worker_that_ends_end_before_its_partitions_move(bed: Bed) {
+    let mut fleet = Fleet::empty(bed, 6);
+    let ledger = Ledger::of_leftovers(&fleet.bed);
+    let command = ledger.command();
+    for number in 0..2 {
+        let more = ["--exec", &command, "--grace", "500ms"];
+        fleet.join(&format!("host-{number}"), &more);
+    }
+    fleet.balanced().await;
+    until(SOON, "all had an effect", async || {
+        ledger.highest().len() == 6
+    })
+    .await;
+    let victim = fleet.follower();
+    let had = fleet.workers[victim].owns();
+    assert!(!had.is_empty());
+    fleet.end(victim).await;
+    until(SOON, "its successors have effects", async || {
+        let highest = ledger.highest();
+        had.iter().all(|(name, token)| highest[name] > *token)
+    })
+    .await;
+    let late = divvy::manager::now() + LEASE;
+    until(SOON, "time has passed", async || {
+        divvy::manager::now() > late
+    })
+    .await;
+    assert_eq!(ledger.all_refused(), BTreeMap::new());
     fleet.check().await;
 }
 

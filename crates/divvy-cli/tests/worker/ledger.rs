@@ -18,6 +18,19 @@ while :; do
     sleep 0.1
 done >"$1"
 "#;
+/// Leaves two processes behind that do the same whatever asks them to end, one
+/// of them outside of its group.
+const LEFTOVERS: &str = r#"
+sends='trap "" TERM HUP; while :; do printf "%s %s\n" "$DIVVY_PARTITION" "$DIVVY_TOKEN"; sleep 0.1; done'
+sh -c "$sends" >"$1" &
+setsid sh -c "$sends" >"$1" &
+exec sleep 1000
+"#;
+/// Sends one effect and fails, so that it is started again.
+const CRASHES: &str = r#"
+printf '%s %s\n' "$DIVVY_PARTITION" "$DIVVY_TOKEN" >"$1"
+exit 1
+"#;
 /// What ends it.
 const OVER: &str = "over";
 
@@ -38,8 +51,20 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn open(bed: &Bed) -> Self {
+        Self::of(bed, EFFECTS)
+    }
+
+    pub(crate) fn of_leftovers(bed: &Bed) -> Self {
+        Self::of(bed, LEFTOVERS)
+    }
+
+    pub(crate) fn of_crashes(bed: &Bed) -> Self {
+        Self::of(bed, CRASHES)
+    }
+
+    fn of(bed: &Bed, effects: &str) -> Self {
         let (script, inbox) = (bed.file("effects"), bed.file("inbox"));
-        std::fs::write(&script, EFFECTS).unwrap();
+        std::fs::write(&script, effects).unwrap();
         let made = Command::new("mkfifo").arg(&inbox).status().unwrap();
         assert!(made.success(), "{made}");
         // Both ways, or each end would wait for the other.
@@ -73,6 +98,11 @@ impl Ledger {
     /// The highest token of each partition that something came from.
     pub(crate) fn highest(&self) -> BTreeMap<String, i64> {
         self.book.lock().unwrap().highest.clone()
+    }
+
+    /// All that was refused, by partition and token.
+    pub(crate) fn all_refused(&self) -> BTreeMap<(String, i64), usize> {
+        self.book.lock().unwrap().refused.clone()
     }
 
     /// How many effects with this token were refused.

@@ -28,6 +28,8 @@ on_every!([Store::File, Store::Redis, Store::Nats]; failures;
     a_paused_worker_finds_out_before_it_acts,
     a_paused_leader_finds_out_before_it_acts,
     commands_of_a_paused_worker_end_before_its_successors_start,
+    crash_looping_commands_of_a_paused_worker_never_start_late,
+    leftovers_of_a_worker_that_ends_end_before_its_partitions_move,
     a_second_process_of_an_instance_is_told,
     a_rolling_restart_by_signals_moves_nothing,
 );
