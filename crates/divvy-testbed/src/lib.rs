@@ -52,7 +52,7 @@ mod switch;
 mod tab;
 mod until;
 
-pub use alive::is_alive;
+pub use alive::{ProcessId, is_alive};
 pub use announce::announce;
 pub use at_once::at_once;
 pub use browser::Browser;

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use divvy_testbed::{Heard, RedisServer, is_alive, until, until_some};
+use divvy_testbed::{Heard, ProcessId, RedisServer, is_alive, until, until_some};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// Longer than anything takes, even on a machine that does much else.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
+
+/// Has a shell know when it was started, as [`ProcessId::started`].
+const STARTED: &str =
+    "started() { read -r stat < /proc/$$/stat; set -- $stat; started=${22}; }; started";
 
 pub(crate) struct Agents {
     server: Option<RedisServer>,
@@ -61,7 +65,7 @@ impl Agents {
         let log = self.log();
         let log = log.display();
         let text = format!(
-            "#!/bin/sh\necho $DIVVY_PARTITION $DIVVY_TOKEN $DIVVY_WORKER $$ \"$@\" >> {log}\n{rest}\n"
+            "#!/bin/sh\n{STARTED}\necho $DIVVY_PARTITION $DIVVY_TOKEN $DIVVY_WORKER $$ $started \"$@\" >> {log}\n{rest}\n"
         );
         let path = self.directory().join("command.sh");
         std::fs::write(&path, text).unwrap();
@@ -135,21 +139,21 @@ impl Agents {
     }
 
     /// Commands that run: of which partition, by which process and token.
-    pub(crate) fn running(&self) -> Vec<(String, u32, i64)> {
+    pub(crate) fn running(&self) -> Vec<(String, ProcessId, i64)> {
         let lines = self.lines().into_iter();
         lines
-            .filter(|line| is_alive(line.pid))
-            .map(|line| (line.partition, line.pid, line.token))
+            .filter(|line| line.process.is_alive())
+            .map(|line| (line.partition, line.process, line.token))
             .collect()
     }
 
     /// The commands of one agent that run.
-    pub(crate) fn processes_of(&self, at: usize) -> Vec<u32> {
+    pub(crate) fn processes_of(&self, at: usize) -> Vec<ProcessId> {
         let name = &self.agents[at].name;
         let lines = self.lines().into_iter();
         lines
-            .filter(|line| line.worker == *name && is_alive(line.pid))
-            .map(|line| line.pid)
+            .filter(|line| line.worker == *name && line.process.is_alive())
+            .map(|line| line.process)
             .collect()
     }
 
@@ -240,27 +244,27 @@ struct Line {
     partition: String,
     token: i64,
     worker: String,
-    pid: u32,
+    process: ProcessId,
     arguments: String,
 }
 
 impl Line {
     fn parse(text: &str) -> Self {
-        let parts: Vec<&str> = text.splitn(5, ' ').collect();
-        let [partition, token, worker, pid, arguments] = parts[..] else {
+        let parts: Vec<&str> = text.splitn(6, ' ').collect();
+        let [partition, token, worker, id, started, arguments] = parts[..] else {
             panic!("{text:?}");
         };
         Self {
             partition: partition.to_owned(),
             token: token.parse().unwrap(),
             worker: worker.to_owned(),
-            pid: pid.parse().unwrap(),
+            process: format!("{id} {started}").parse().unwrap(),
             arguments: arguments.to_owned(),
         }
     }
 }
 
-pub(crate) fn kill(pid: u32) {
-    let pid = Pid::from_raw(pid as i32).unwrap();
+pub(crate) fn kill(process: ProcessId) {
+    let pid = Pid::from_raw(process.id.cast_signed()).unwrap();
     kill_process(pid, Signal::KILL).expect("a command of ours runs");
 }

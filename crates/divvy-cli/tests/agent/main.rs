@@ -7,7 +7,7 @@ mod stalls;
 
 use std::time::Duration;
 
-use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer, at_once, is_alive, until};
+use divvy_testbed::{RedisFlavour, RedisOptions, RedisServer, at_once, until};
 
 use crate::agents::{Agents, SOON};
 
@@ -40,7 +40,7 @@ fn two_agents_split_the_units_and_a_killed_one_takes_its_commands_with_it() {
         let victim = agents.processes_of(0);
         agents.kill(0);
         until(SOON, "its commands are gone with it", async || {
-            !victim.iter().any(|pid| is_alive(*pid))
+            !victim.iter().any(|process| process.is_alive())
         })
         .await;
         // Commands never run twice, however it came to that.
@@ -132,7 +132,7 @@ fn a_command_that_ignores_sigterm_is_ended_after_its_grace() {
         let running = agents.processes_of(0);
         let ended = agents.terminate(0).await;
         assert!(ended.success(), "{ended}");
-        assert!(!running.iter().any(|pid| is_alive(*pid)));
+        assert!(!running.iter().any(|process| process.is_alive()));
         assert!(agents.told(0).contains("did not end in time"));
     });
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use divvy_testbed::{is_alive, until};
+use divvy_testbed::{ProcessId, until};
 use rustix::process::Signal;
 
 use crate::agents::{Agents, SOON};
@@ -63,7 +63,7 @@ fn commands_of_a_stopped_agent_are_killed_when_their_leases_end() {
         let commands = agents.processes_of(0);
         agents.signal(0, Signal::STOP);
         until(FENCED, "they are dead", async || {
-            !commands.iter().any(|pid| is_alive(*pid))
+            !commands.iter().any(|process| process.is_alive())
         })
         .await;
         assert!(agents.is_stopped(0), "nobody woke the agent");
@@ -106,23 +106,30 @@ fn commands_run_on_for_many_leases_while_they_are_renewed() {
 /// which ignore SIGTERM, and notes when those of another owner are still alive.
 const LEAVES_BEHIND: &str = r#"
 cd "$(dirname "$0")"
-is_alive() { grep -q '^State:[[:space:]]*[^ZX[:space:]]' /proc/$1/status 2>/dev/null; }
+is_alive() {
+    read -r stat 2>/dev/null < /proc/$1/stat || return 1
+    since=$2
+    set -- $stat
+    [ "${22}" = "$since" ] && case $3 in Z | X) return 1 ;; esac
+}
 touch left
-while read -r partition pid; do
-    if [ "$partition" = "$DIVVY_PARTITION" ] && is_alive $pid; then
+while read -r partition pid since; do
+    if [ "$partition" = "$DIVVY_PARTITION" ] && is_alive $pid $since; then
         echo "$DIVVY_PARTITION $pid" >> overlaps
     fi
 done < left
-stays='trap "" TERM HUP; echo $DIVVY_PARTITION $$ >> left; while :; do sleep 0.1; done'
+stays='trap "" TERM HUP; read -r stat < /proc/$$/stat; set -- $stat
+echo $DIVVY_PARTITION $$ ${22} >> left; while :; do sleep 0.1; done'
 sh -c "$stays" &
 setsid sh -c "$stays" &
 exec sleep 1000
 "#;
 
-fn left_behind(agents: &Agents) -> Vec<u32> {
+fn left_behind(agents: &Agents) -> Vec<ProcessId> {
     let text = std::fs::read_to_string(agents.directory().join("left")).unwrap_or_default();
     let pids = text.lines().filter_map(|line| line.split_once(' '));
-    pids.filter_map(|(_, pid)| pid.parse().ok()).collect()
+    pids.filter_map(|(_, process)| process.parse().ok())
+        .collect()
 }
 
 fn check_overlaps(agents: &Agents) {
@@ -130,11 +137,11 @@ fn check_overlaps(agents: &Agents) {
     assert!(overlaps.is_err(), "{overlaps:?} run beside the next owner");
 }
 
-async fn all_left_behind(agents: &Agents, count: usize) -> Vec<u32> {
+async fn all_left_behind(agents: &Agents, count: usize) -> Vec<ProcessId> {
     until(SOON, "commands have started others", async || {
         left_behind(agents)
             .iter()
-            .filter(|pid| is_alive(**pid))
+            .filter(|process| process.is_alive())
             .count()
             == count
     })
@@ -153,7 +160,7 @@ fn what_a_command_left_running_ends_before_its_partition_is_handed_on() {
         agents.shared(8).await;
         let ended = agents.terminate(0).await;
         assert!(ended.success(), "{ended}");
-        let alive: Vec<_> = left.iter().filter(|pid| is_alive(**pid)).collect();
+        let alive: Vec<_> = left.iter().filter(|process| process.is_alive()).collect();
         assert!(alive.is_empty(), "{alive:?}");
         agents.shared(8).await;
         check_overlaps(&agents);
@@ -169,7 +176,7 @@ fn what_commands_left_running_ends_with_a_stalled_and_with_a_killed_agent() {
         let left = all_left_behind(&agents, 16).await;
         agents.signal(0, Signal::STOP);
         until(FENCED, "all of it is dead", async || {
-            !left.iter().any(|pid| is_alive(*pid))
+            !left.iter().any(|process| process.is_alive())
         })
         .await;
         assert!(agents.is_stopped(0));
@@ -178,7 +185,7 @@ fn what_commands_left_running_ends_with_a_stalled_and_with_a_killed_agent() {
         let left = all_left_behind(&agents, 16).await;
         agents.kill(0);
         until(FENCED, "all of it is dead", async || {
-            !left.iter().any(|pid| is_alive(*pid))
+            !left.iter().any(|process| process.is_alive())
         })
         .await;
         check_overlaps(&agents);
@@ -201,6 +208,10 @@ fn a_command_that_ends_by_itself_is_started_again_when_nothing_of_it_is_left() {
         .await;
         check_overlaps(&agents);
         agents.terminate(0).await;
-        assert!(!left_behind(&agents).iter().any(|pid| is_alive(*pid)));
+        assert!(
+            !left_behind(&agents)
+                .iter()
+                .any(|process| process.is_alive())
+        );
     });
 }

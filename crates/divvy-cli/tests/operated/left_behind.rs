@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use divvy_testbed::{is_alive, until, until_some};
+use divvy_testbed::{ProcessId, is_alive, until, until_some};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -19,13 +19,22 @@ use crate::member::{Member, SOON, command};
 /// A command that starts another, writes that one down, and then does this.
 fn exec(directory: &Path, rest: &str) -> String {
     let log = directory.join("log");
-    format!("sh -c 'sleep 1000 & echo $! >> {}; {rest}'", log.display())
+    let log = log.display();
+    format!(
+        "sh -c 'sleep 1000 & echo $! {} >> {log}; {rest}'",
+        started_at("$!")
+    )
+}
+
+/// When a process was started, for a shell that writes a [`ProcessId`] down.
+fn started_at(pid: &str) -> String {
+    format!(r#"$(cut -d" " -f22 /proc/{pid}/stat)"#)
 }
 
 /// All that commands started, and how many of them are alive.
 fn started(directory: &Path) -> (usize, usize) {
     let text = std::fs::read_to_string(directory.join("log")).unwrap_or_default();
-    let is_alive = |pid: &&str| pid.parse().is_ok_and(is_alive);
+    let is_alive = |text: &&str| text.parse().is_ok_and(ProcessId::is_alive);
     let all = text.lines().count();
     (all, text.lines().filter(is_alive).count())
 }
@@ -299,7 +308,8 @@ async fn a_stalled_workers_commands_end_with_descendants_that_have_no_mark() {
     let at = directory.path();
     let log = at.join("log");
     let exec = format!(
-        "sh -c 'env -i setsid sleep 1000 & echo $! >> {}; wait'",
+        "sh -c 'env -i setsid sleep 1000 & echo $! {} >> {}; wait'",
+        started_at("$!"),
         log.display()
     );
     let worker = worker(at, &["--exec", &exec]);
@@ -360,7 +370,8 @@ fn leave_one_descriptor(of: u32) -> Rlimit {
 async fn a_process_that_cannot_be_looked_at_is_not_taken_for_ended() {
     let directory = TempDir::new().unwrap();
     let at = directory.path();
-    let stays = r#"trap "" TERM; echo $$ >> LOG; while :; do sleep 0.1; done"#;
+    let stays = r#"trap "" TERM; echo $$ START >> LOG; while :; do sleep 0.1; done"#;
+    let stays = stays.replace("START", &started_at("$$"));
     let stays = stays.replace("LOG", &at.join("log").display().to_string());
     std::fs::write(at.join("stays"), stays).unwrap();
     let exec = format!(
