@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, getsid, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use tokio::sync::oneshot;
 
 /// The variable of the environment that holds a command's mark.
@@ -183,14 +183,15 @@ fn look(
     let processes = Process::all()?;
     // The number of a group is another's where its leader is another process, or
     // where it has none and is of another session.
-    let session = getsid(None)?;
+    // A session may have no number in this namespace of pids.
+    let session = processes.get(&getpid()).and_then(|own| own.session);
     let groups: HashMap<Pid, u64> = runs.iter().map(|run| (run.group, run.started)).collect();
     let own_group = |process: &Process| {
         let group = process.group?;
         let started = groups.get(&group)?;
         let leader = processes.get(&group).map(|leader| leader.started);
         let is_same = leader.unwrap_or(*started) == *started;
-        (is_same && process.session == Some(session)).then_some(group)
+        (is_same && process.session == session).then_some(group)
     };
     let mut escaped = HashMap::new();
     for run in runs {
