@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::park_timeout;
+use std::thread::{Builder, park_timeout};
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
@@ -121,7 +121,12 @@ impl Census {
             queue.queries.push(Query { run, reply });
             if !std::mem::replace(&mut queue.is_running, true) {
                 let this = Arc::clone(self);
-                tokio::task::spawn_blocking(move || this.run());
+                // Not on tokio's threads: it panics where none can be started.
+                if let Err(error) = Builder::new().spawn(move || this.run()) {
+                    // Everybody who asked meanwhile asks again.
+                    *queue = Queue::default();
+                    return Err(error.to_string());
+                }
             }
         }
         answer.await.unwrap_or_else(|error| Err(error.to_string()))
