@@ -156,44 +156,89 @@ pub(crate) async fn a_start_on_a_server_that_hangs_ends_in_time(mut bed: Bed) {
     bed.server().unwrap().resume();
 }
 
-/// What a machine that does much else may add to what is documented; far less
-/// than another lease.
-const SLACK: Duration = Duration::from_secs(3);
-
 /// A server that restarts, with its data or without, pauses work for as long as
 /// it is away, a lease as others wait for it, and two seconds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restarted_redis_pauses_work_for_a_lease_and_two_seconds() {
+async fn a_restarted_redis_pauses_work_for_its_outage_a_lease_and_two_seconds() {
+    let mut fleet = before_a_restart(Fleet::unrecorded).await;
+    for keeps_data in [true, false] {
+        let most = LeaderSettings::observed(fleet.settings.leader.heartbeat_ttl);
+        let pause = pause_of_a_restart(&mut fleet, keeps_data, &[0, 1, 2]).await;
+        assert!(
+            pause.beyond_outage() <= most + Duration::from_secs(2),
+            "data kept: {keeps_data}, {pause:?}"
+        );
+    }
+    fleet.end().await;
+}
+
+/// Where the leader dies with the server, until another leads besides.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restarted_redis_whose_leader_died_pauses_work_for_a_leaders_lease_more() {
+    for keeps_data in [true, false] {
+        // Only what is recorded can be cut.
+        let mut fleet = before_a_restart(Fleet::new).await;
+        let leader = fleet.leader().await;
+        // It is heard by nobody any more.
+        fleet.cut(leader, true);
+        let settings = &fleet.settings.leader;
+        let most = LeaderSettings::observed(settings.heartbeat_ttl)
+            + LeaderSettings::observed(settings.leader_lease);
+        let others: Vec<usize> = (0..3).filter(|number| *number != leader).collect();
+        let pause = pause_of_a_restart(&mut fleet, keeps_data, &others).await;
+        assert!(
+            pause.beyond_outage() <= most + Duration::from_secs(2),
+            "data kept: {keeps_data}, {pause:?}"
+        );
+    }
+}
+
+/// Three workers with the default settings on a server that will be killed.
+async fn before_a_restart(make: impl Fn(Bed, u32) -> Fleet) -> Fleet {
     let options = RedisOptions::new().append_only();
     let server = RedisServer::start(RedisFlavour::Redis7, options).await;
-    let mut fleet = Fleet::unrecorded(Bed::Redis(server), 12);
+    let mut fleet = make(Bed::Redis(server), 12);
     fleet.settings = Settings::default();
     fleet.settings.leader.startup_timeout = SOON;
     fleet.settings.leader.expected_workers = Some(3);
     fleet.join_many(3).await;
     fleet.owned().await;
-    let lease = LeaderSettings::observed(fleet.settings.leader.heartbeat_ttl);
-    for keeps_data in [true, false] {
-        let server = fleet.bed.server().unwrap();
-        let begun = Instant::now();
-        server.kill();
-        if keeps_data {
-            server.start_again().await;
-        } else {
-            server.start_empty().await;
-        }
-        let away = begun.elapsed();
-        until(SOON, "all work is stopped", async || {
-            fleet.counts() == [0; 3]
-        })
-        .await;
-        fleet.owned().await;
-        let paused = begun.elapsed();
-        let most = away + lease + Duration::from_secs(2) + SLACK;
-        assert!(
-            paused <= most,
-            "data kept: {keeps_data}, {paused:?} after {away:?} away"
-        );
+    fleet
+}
+
+/// Both counted from when the server was killed.
+#[derive(Debug)]
+struct Pause {
+    /// Until the last worker heard it again.
+    away: Duration,
+    /// Until everything was owned again.
+    lasted: Duration,
+}
+
+impl Pause {
+    fn beyond_outage(&self) -> Duration {
+        self.lasted - self.away
     }
-    fleet.end().await;
+}
+
+/// Kills the server and starts it again. It is away for less than a lease, so
+/// that these workers stop their work when they hear that it is another.
+async fn pause_of_a_restart(fleet: &mut Fleet, keeps_data: bool, workers: &[usize]) -> Pause {
+    let begun = Instant::now();
+    let server = fleet.bed.server().unwrap();
+    server.kill();
+    if keeps_data {
+        server.start_again().await;
+    } else {
+        server.start_empty().await;
+    }
+    until(SOON, "all work is stopped", async || {
+        let counts = fleet.counts();
+        workers.iter().all(|number| counts[*number] == 0)
+    })
+    .await;
+    let away = begun.elapsed();
+    fleet.owned().await;
+    let lasted = begun.elapsed();
+    Pause { away, lasted }
 }
