@@ -19,10 +19,35 @@ use crate::fact::{Fact, Seen};
 use crate::ledger::{Known, Ledger};
 use crate::time::TrueTime;
 
+/// A quarantine: the epoch that set it tells it from others.
+#[derive(Debug, Clone, Copy)]
+struct Quarantine {
+    epoch: u64,
+    /// When a root with it was committed first.
+    since: TrueTime,
+    /// The longest lease of a live record at that time.
+    lease: Duration,
+}
+
+impl Quarantine {
+    fn of(root: &Committed, seen: &Seen<'_>) -> Self {
+        let workers = seen.ledger.workers.values();
+        let live = workers.filter(|known| known.value.life == Life::Live);
+        Self {
+            epoch: root.root.answered,
+            since: seen.at,
+            lease: live
+                .map(|known| known.value.lease)
+                .max()
+                .unwrap_or_default(),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct GrantCondition {
-    /// When the present quarantine was committed first.
-    quarantined: Option<TrueTime>,
+    /// The present quarantine.
+    quarantined: Option<Quarantine>,
     /// While what was seen before the store forgot may still be acted on.
     excuse: Excuse,
 }
@@ -69,13 +94,17 @@ impl GrantCondition {
         eligible(seen.ledger, root)
     }
 
-    /// For as long as the slowest clock takes for the longest lease that the
-    /// root in quarantine knows of.
+    /// For as long as the slowest clock takes for the longest lease that any
+    /// worker had when the quarantine was set, or that its root knows of.
     fn waited(&self, seen: &Seen<'_>, before: &Committed) -> Result<(), String> {
-        let since = self.quarantined.unwrap_or(seen.at);
-        let waited = seen.at.since(since);
-        if waited < slowest(before.root.lease) {
-            return Err(format!("the quarantine lasted only {waited:?}"));
+        let of_root = Quarantine::of(before, seen);
+        let quarantine = self.quarantined.unwrap_or(of_root);
+        let waited = seen.at.since(quarantine.since);
+        let lease = quarantine.lease.max(before.root.lease);
+        if waited < slowest(lease) {
+            return Err(format!(
+                "the quarantine lasted only {waited:?}, and a lease of {lease:?} was there"
+            ));
         }
         Ok(())
     }
@@ -197,17 +226,18 @@ impl Invariant for GrantCondition {
                 if !self.excuse.covers(seen.at) {
                     self.compare(seen, root)?;
                 }
-                match root.root.quarantine {
-                    true => self.quarantined = self.quarantined.or(Some(seen.at)),
-                    false => self.quarantined = None,
-                }
+                let same = |known: &Quarantine| known.epoch == root.root.answered;
+                self.quarantined = root.root.quarantine.then(|| {
+                    let known = self.quarantined.filter(same);
+                    known.unwrap_or_else(|| Quarantine::of(root, seen))
+                });
                 Ok(())
             }
             Fact::Forgot { .. } => {
                 // It may have gone back into a quarantine of before.
-                let root = seen.ledger.root.as_ref();
-                let flagged = root.is_some_and(|known| known.value.root.quarantine);
-                self.quarantined = flagged.then_some(seen.at);
+                let root = seen.ledger.root.as_ref().map(|known| &known.value);
+                let flagged = root.filter(|root| root.root.quarantine);
+                self.quarantined = flagged.map(|root| Quarantine::of(root, seen));
                 Ok(())
             }
             _ => Ok(()),
