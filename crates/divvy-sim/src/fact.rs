@@ -171,6 +171,13 @@ pub enum Fact<'a> {
         /// Which root.
         version: Version,
     },
+    /// A member found that the store forgot, or need not say so any more.
+    Alarmed {
+        /// Which member.
+        member: usize,
+        /// The newest epoch that it knew of; 0 if there is no alarm.
+        epoch: u64,
+    },
     /// A resource refused an effect of a partition that ran inside its
     /// deadline.
     EffectRefused {

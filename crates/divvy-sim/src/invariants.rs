@@ -5,11 +5,13 @@
 //! store, of real servers.
 
 mod adoption;
+mod alarms;
 mod alternation;
 mod bounds;
 mod deadline;
 mod excuse;
 mod grant_condition;
+mod handed_on;
 mod leader_exists;
 mod lease_names;
 mod names;
@@ -142,6 +144,8 @@ several! {
         rising_tokens: rising_tokens::RisingTokens,
         root_chain: root_chain::RootChain,
         grant_condition: grant_condition::GrantCondition,
+        handed_on: handed_on::HandedOn,
+        alarms: alarms::Alarms,
         deadline: deadline::Deadlines,
         one_session: one_session::OneSession,
         adoption: adoption::Adoption,

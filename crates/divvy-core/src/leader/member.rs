@@ -260,6 +260,14 @@ impl Member {
         }
     }
 
+    /// The epoch that its record reports because the store forgot; 0 if it
+    /// reports nothing.
+    #[cfg(feature = "simulation")]
+    #[doc(hidden)]
+    pub fn alarm(&self) -> u64 {
+        self.alarm
+    }
+
     /// The same with a mistake in it, for what tests the tests.
     #[cfg(feature = "simulation")]
     #[doc(hidden)]

@@ -45,6 +45,12 @@ struct Holder {
     /// Partitions whose start was asked for and not called yet, and whether
     /// their grant has ended for good.
     asked: BTreeMap<usize, bool>,
+    /// Partitions whose start hook runs, and whether their grant has ended for
+    /// good.
+    starting: BTreeMap<usize, bool>,
+    /// Partitions whose start hook outlived its grant: they are to be stopped,
+    /// whatever has been granted since.
+    outlived: Vec<usize>,
     /// Partitions that were started and not yet asked to stop.
     unstopped: Vec<usize>,
     /// By partition: few members have many, and there may be very many.
@@ -139,6 +145,7 @@ impl Deadlines {
             holder
                 .asked
                 .values_mut()
+                .chain(holder.starting.values_mut())
                 .for_each(|is_over| *is_over = true);
             return Ok(());
         };
@@ -247,6 +254,12 @@ impl Deadlines {
     /// A member has done what it had to: nothing runs past its deadline.
     fn stepped(&self, member: usize, now: Moment) -> Result<(), String> {
         let holder = &self.members[member];
+        if let Some(partition) = holder.outlived.first() {
+            return Err(format!(
+                "m{member} lets partition {partition} run although its grant ended while it \
+                 started"
+            ));
+        }
         let overdue = holder.unstopped.iter().find(|&&partition| {
             let until = holder.deadline_of(partition);
             until.is_none_or(|until| until <= now)
@@ -302,7 +315,27 @@ impl Invariant for Deadlines {
                 partition,
                 failed: false,
             } => {
-                self.members[member].unstopped.push(partition);
+                let holder = &mut self.members[member];
+                if holder.starting.remove(&partition) == Some(true) {
+                    holder.outlived.push(partition);
+                }
+                holder.unstopped.push(partition);
+                Ok(())
+            }
+            Fact::StartCalled {
+                member, partition, ..
+            } => {
+                self.members[member].starting.insert(partition, false);
+                Ok(())
+            }
+            Fact::StartEnded {
+                member, partition, ..
+            } => {
+                self.members[member].starting.remove(&partition);
+                Ok(())
+            }
+            Fact::EndAsked { member, partition } => {
+                self.members[member].outlived.retain(|&p| p != partition);
                 Ok(())
             }
             Fact::StopCalled { member, partition } => {

@@ -11,7 +11,7 @@ use super::process::{Host, Running};
 use super::store::Store;
 use super::{LeaderMode, World};
 use crate::coverage::Mishap;
-use crate::fact::{Phase, Seen};
+use crate::fact::{Fact, Phase, Seen};
 use crate::invariants::{Broken, Invariants};
 use crate::mode::Mode;
 use crate::profile::Profile;
@@ -92,6 +92,7 @@ impl Coordination for LeaderMode {
         let host = &mut world.processes[member].host;
         host.watched.clear();
         host.deadline = None;
+        host.alarm = 0;
         world.own.agent.forget(member);
     }
 
@@ -110,6 +111,10 @@ impl Coordination for LeaderMode {
         machine: &Member,
         action: Action,
     ) -> Result<(), Broken> {
+        let epoch = machine.alarm();
+        if std::mem::replace(&mut world.processes[member].host.alarm, epoch) != epoch {
+            world.tell(&Fact::Alarmed { member, epoch })?;
+        }
         world.act(member, machine, action)
     }
 

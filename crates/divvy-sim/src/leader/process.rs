@@ -38,6 +38,8 @@ pub(crate) struct Host {
     pub(super) watched: Vec<Watched>,
     pub(super) deadline: Option<Moment>,
     pub(super) description: SelfDescription,
+    /// The alarm that its machine had last.
+    pub(super) alarm: u64,
 }
 
 impl Host {
@@ -47,6 +49,7 @@ impl Host {
             instance: format!("host-{number}"),
             watched: Vec::new(),
             deadline: None,
+            alarm: 0,
             description: SelfDescription {
                 health: Health::Healthy,
                 weight: 1.0,

@@ -23,6 +23,9 @@ const ROLLBACKS: u64 = 0x6261_636b;
 /// So is how much members do at once.
 const BATCHES: u64 = 0x6261_7463;
 
+/// So are sessions that end while hooks run.
+const SESSIONS: u64 = 0x7365_7373;
+
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 pub(super) fn profile(seed: u64) -> Profile {
@@ -106,6 +109,36 @@ fn draw_beside(seed: u64, profile: &mut Profile) {
     roll_back(&mut Dice::new(seed ^ ROLLBACKS), profile);
     drive(&mut Dice::new(seed ^ DRIVERS), profile);
     batch(&mut Dice::new(seed ^ BATCHES), profile);
+    end_sessions(&mut Dice::new(seed ^ SESSIONS), profile);
+}
+
+/// In some worlds hooks are slow and machines sleep often, so that sessions end
+/// while hooks run, and the same worker is back before they return.
+fn end_sessions(dice: &mut Dice, profile: &mut Profile) {
+    if !dice.chance(0.06) {
+        return;
+    }
+    let (lease, span) = (
+        profile.settings.heartbeat_ttl,
+        profile.faults_until.elapsed(),
+    );
+    let hooks = HookWeather {
+        slow: dice.pick(&[0.3, 0.8]),
+        overdue: dice.pick(&[0.0, 0.2, 0.4]),
+        ..HookWeather::default()
+    };
+    profile.faults.push(Fault {
+        at: TrueTime::ZERO,
+        lasts: span,
+        kind: FaultKind::Hooks(hooks),
+    });
+    for _ in 0..dice.between(3, 8) {
+        profile.faults.push(Fault {
+            at: TrueTime::ZERO + dice.span(Duration::ZERO, span),
+            lasts: dice.span(lease / 20, lease * 2),
+            kind: FaultKind::Suspend(dice.below(64)),
+        });
+    }
 }
 
 /// For how long faults happen.
