@@ -11,11 +11,15 @@ use crate::world::DriverDefect;
 const BOUND: u64 = 200;
 /// Defects that need a rare coincidence, and more seeds.
 const RARE: &[(Defect, u64)] = &[
+    (Defect::Leader(leader::Defect::ClaimWhileStopping), 1000),
     (Defect::Leader(leader::Defect::IgnoreAmnesia), 2000),
     (Defect::Leader(leader::Defect::IgnoreSeen), 5000),
+    (Defect::Leader(leader::Defect::KeepUnnamed), 2500),
     (Defect::Leader(leader::Defect::RegainOnRenewal), 5000),
+    (Defect::Leader(leader::Defect::ReuseOldStart), 4000),
     (Defect::Leader(leader::Defect::TrustEveryLife), 1000),
     (Defect::Leader(leader::Defect::TrustScribbles), 2000),
+    (Defect::Leader(leader::Defect::WithdrawAlarm), 500),
     (Defect::Lease(lease::Defect::RenewNotWhileStopping), 500),
     (Defect::Lease(lease::Defect::ShedOwn), 500),
     (

@@ -12,6 +12,8 @@ pub enum Defect {
     AdoptOlderRoot,
     /// An id is claimed although its session may be alive.
     ClaimWithoutObserving,
+    /// An id is claimed again while stop hooks of its ended session still run.
+    ClaimWhileStopping,
     /// The deadline counts from the reply and not from the sending.
     DeadlineFromReply,
     /// A grant is made although the loser has not acknowledged.
@@ -36,6 +38,8 @@ pub enum Defect {
     IgnoreSeen,
     /// What a worker cannot start stays with it.
     KeepUnstartable,
+    /// A session keeps its grants by a root that does not name it.
+    KeepUnnamed,
     /// The member says that it left while hooks still run.
     LeaveBeforeStop,
     /// An unowned partition is left out of the root.
@@ -48,6 +52,8 @@ pub enum Defect {
     MoveForNothing,
     /// A partition moves from one worker to another in one root.
     MoveInOneWrite,
+    /// The wait of a second quarantine counts from the first.
+    QuarantineFromFirst,
     /// The quarantine ends at once.
     QuarantineWithoutWait,
     /// Work whose lease had ended is taken up again on a renewal alone.
@@ -58,8 +64,12 @@ pub enum Defect {
     RenewOverForeign,
     /// A root that lost against another is written over it.
     ResendRoot,
+    /// A start hook that outlives its session counts as that of the next grant.
+    ReuseOldStart,
     /// A partition starts again while it still stops.
     StartBeforeStopped,
+    /// Of a listing with one record that cannot be read, none is.
+    StopAtScribble,
     /// A session that ended leaves its partitions running.
     StopNotCalled,
     /// Tokens come from the wall clock.
@@ -70,6 +80,8 @@ pub enum Defect {
     TrustScribbles,
     /// A root keeps the number of the one before.
     VersionReused,
+    /// An alarm is withdrawn by any root of a later epoch.
+    WithdrawAlarm,
 }
 
 impl Defect {
@@ -78,6 +90,7 @@ impl Defect {
         Self::AckBeyondNames,
         Self::AdoptOlderRoot,
         Self::ClaimWithoutObserving,
+        Self::ClaimWhileStopping,
         Self::DeadlineFromReply,
         Self::GrantWithoutAck,
         Self::GrantOnFirstBeat,
@@ -90,22 +103,27 @@ impl Defect {
         Self::IgnoreAmnesia,
         Self::IgnoreSeen,
         Self::KeepUnstartable,
+        Self::KeepUnnamed,
         Self::LeaveBeforeStop,
         Self::LoseUnowned,
         Self::NoDrift,
         Self::NoSelfFence,
         Self::MoveForNothing,
         Self::MoveInOneWrite,
+        Self::QuarantineFromFirst,
         Self::QuarantineWithoutWait,
         Self::RegainOnRenewal,
         Self::ReleaseBeforeStop,
         Self::RenewOverForeign,
         Self::ResendRoot,
+        Self::ReuseOldStart,
         Self::StartBeforeStopped,
+        Self::StopAtScribble,
         Self::StopNotCalled,
         Self::TokenFromClock,
         Self::TrustEveryLife,
         Self::TrustScribbles,
         Self::VersionReused,
+        Self::WithdrawAlarm,
     ];
 }

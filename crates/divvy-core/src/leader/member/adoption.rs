@@ -53,7 +53,7 @@ impl Member {
                     _ => {}
                 }
             }
-        } else if self.work.iter().next().is_some() {
+        } else if self.work.iter().next().is_some() && self.defect != Some(Defect::KeepUnnamed) {
             self.work.revoke_all();
         }
         self.report(Report::Adopted {

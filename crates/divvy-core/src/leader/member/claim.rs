@@ -255,7 +255,7 @@ impl Member {
             Life::Left { .. } | Life::Fenced => true,
             // Its end is known here, and nothing of it runs any more.
             Life::Live if Some(observed.record.session) == self.ended_session => {
-                self.work.is_idle()
+                self.work.is_idle() || self.defect == Some(Defect::ClaimWhileStopping)
             }
             Life::Live => self.is_over(observed),
         }

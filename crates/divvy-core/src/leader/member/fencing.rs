@@ -248,6 +248,10 @@ impl Member {
 
     /// All records were listed, as they were at some time after it was asked.
     pub(super) fn workers_listed(&mut self, asked: Moment, entries: &[Entry]) {
+        let is_bad = |entry: &Entry| WorkerRecord::decode(&entry.value).is_err();
+        if self.defect == Some(Defect::StopAtScribble) && entries.iter().any(is_bad) {
+            return self.workers_not_listed();
+        }
         let mut is_other = false;
         if self.is_first_listing(asked) {
             self.observation.relearn(entries);

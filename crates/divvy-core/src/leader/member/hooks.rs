@@ -84,6 +84,9 @@ impl Member {
         let (interval, longest) = (settings.heartbeat_interval, settings.start_backoff_max);
         let attempts = settings.start_attempts;
         let retry = |failures: u32| now + doubled(interval, failures - 1, longest);
+        if self.defect == Some(Defect::ReuseOldStart) {
+            self.work.reuse_start(id);
+        }
         let Some((slot, before)) = self.work.hook_ended(id, end, retry) else {
             return;
         };

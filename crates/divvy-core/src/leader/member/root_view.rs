@@ -9,6 +9,7 @@ use super::operations::Purpose;
 use super::timers::Timer;
 use crate::leader::action::Report;
 use crate::leader::codec::{AssembleError, Committed, RootHead};
+use crate::leader::defect::Defect;
 use crate::leader::event::Reply;
 use crate::leader::record::{Lifecycle, Version, Wait};
 use crate::leader::settings::LeaderSettings;
@@ -233,7 +234,11 @@ impl Member {
     pub(super) fn root_is_newest(&mut self, seen: SeenRoot) {
         let root = &seen.committed.root;
         let (set_by, flagged) = (root.answered, root.quarantine);
-        if set_by > self.alarm {
+        let answered = match self.defect {
+            Some(Defect::WithdrawAlarm) => root.version.epoch,
+            _ => set_by,
+        };
+        if answered > self.alarm {
             self.alarm = 0;
         }
         self.lease_max = self.lease_max.max(root.lease);
@@ -252,7 +257,8 @@ impl Member {
     /// The newest root is in the quarantine that this epoch set, or in none.
     fn quarantine_seen(&mut self, set_by: Option<u64>) {
         let known = self.view.quarantine.map(|quarantine| quarantine.set_by);
-        if known == set_by {
+        let counts_on = self.defect == Some(Defect::QuarantineFromFirst);
+        if known == set_by || (counts_on && known.is_some() && set_by.is_some()) {
             return;
         }
         self.view.quarantine = set_by.map(|set_by| Quarantine {

@@ -356,6 +356,17 @@ impl Work {
         retries.filter(|retry| *retry > now).min()
     }
 
+    /// For planted mistakes only: a start counts as that of the present grant.
+    pub(super) fn reuse_start(&mut self, hook: HookId) {
+        let name = self.hooks.get(&hook);
+        let slot = name.and_then(|name| self.slots.get_mut(name));
+        if let Some(slot) = slot
+            && let (Phase::Starting { token, .. }, Some(granted)) = (&mut slot.phase, slot.granted)
+        {
+            *token = granted;
+        }
+    }
+
     /// For planted mistakes only: the partition counts as stopped already.
     pub(super) fn abandon(&mut self, partition: &str) {
         if let Some(slot) = self.slots.get_mut(partition) {
