@@ -149,12 +149,15 @@ impl SingleAuthority {
 
     /// Whether the command of a member is the only one that works.
     fn works_alone(&self, at: TrueTime, member: usize, partition: usize) -> Result<(), String> {
-        let is_excused = self.excuse.covers(at) || at < self.disturbed[partition];
-        let is_awake = |&&other: &&usize| !self.asleep[other];
-        let mut awake = self.working[partition].iter().filter(is_awake);
-        let other = awake.find(|&&other| other != member);
-        match other {
-            Some(other) if self.is_promised && !is_excused && !self.asleep[member] => Err(format!(
+        let is_excused = |other: usize| {
+            let is_warned = self.warned[member] || self.warned[other];
+            let is_early = self.excuse.covers(at) && !is_warned;
+            is_early || at < self.disturbed[partition]
+        };
+        let is_rival =
+            |&&other: &&usize| other != member && !self.asleep[other] && !is_excused(other);
+        match self.working[partition].iter().find(is_rival) {
+            Some(other) if self.is_promised && !self.asleep[member] => Err(format!(
                 "commands work on partition {partition} at m{member} and at m{other}"
             )),
             _ => Ok(()),
