@@ -192,6 +192,20 @@ impl Coordination for LeaderMode {
         Ok(next.map(|(stage, until)| Course { stage, until }))
     }
 
+    /// An application asks who has a partition, what grants wait for, and how
+    /// many nobody owns: after every step, for one partition. Asking draws no
+    /// dice and changes nothing.
+    fn stepped(world: &World, machine: &Member) {
+        let partitions = world.profile.partitions_max().max(1);
+        let one = (world.now.nanos() / 1000) as usize % partitions;
+        let name = world.own.source.name_of(one);
+        machine.holder_of(&name);
+        machine.holds_authority(&name, Moment::default());
+        machine.waits_for();
+        machine.unowned();
+        machine.unreadable_root();
+    }
+
     fn stop_to_return(profile: &Profile) -> Event {
         let within = profile.keep_for();
         Event::Stop(Shutdown::Return { within })
