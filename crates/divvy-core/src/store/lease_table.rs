@@ -1,9 +1,12 @@
 //! The reference semantics of a lease store.
 
 #[cfg(feature = "simulation")]
+mod spoilt;
+#[cfg(feature = "simulation")]
 mod strangers;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use super::lease::{
@@ -44,10 +47,12 @@ pub struct StoreTime {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct LeaseTable {
-    leases: BTreeMap<LeaseKey, Expiring<WorkerId>>,
-    /// The last tenure of every lease, which outlives it.
-    fences: BTreeMap<LeaseKey, (Token, Nonce)>,
-    sessions: BTreeMap<WorkerId, Expiring<Nonce>>,
+    leases: BTreeMap<LeaseKey, Expiring<HolderText>>,
+    /// The last tenure of every lease, which outlives it; nothing if it cannot
+    /// be read.
+    fences: BTreeMap<LeaseKey, Option<(Token, Nonce)>>,
+    /// Nothing in the place of a session that cannot be read.
+    sessions: BTreeMap<WorkerId, Expiring<Option<Nonce>>>,
     members: BTreeMap<WorkerId, Expiring<String>>,
     moved: BTreeMap<LeaseKey, Expiring<()>>,
     groups: BTreeMap<LeaseName, String>,
@@ -73,10 +78,15 @@ impl LeaseTable {
             return Acquired::Quarantined;
         }
         self.quarantine.cover(ttl);
-        let last = self.fences.get(&claim.key).map(|(token, _)| *token);
+        let last = match self.fences.get(&claim.key) {
+            // The next token might not be above the last.
+            Some(None) => return Acquired::Held,
+            fence => fence.copied().flatten().map(|(token, _)| token),
+        };
         let token = Token::after(last, time.unix_ms);
-        self.fences.insert(claim.key.clone(), (token, claim.nonce));
-        let lease = Expiring::new(worker.clone(), time.now, ttl);
+        self.fences
+            .insert(claim.key.clone(), Some((token, claim.nonce)));
+        let lease = Expiring::new(HolderText::Worker(worker.clone()), time.now, ttl);
         self.leases.insert(claim.key.clone(), lease);
         Acquired::Granted(token)
     }
@@ -90,7 +100,7 @@ impl LeaseTable {
         ttl: Duration,
     ) -> Tenure {
         if self.is_current(time.now, worker, claim) {
-            let lease = Expiring::new(worker.clone(), time.now, ttl);
+            let lease = Expiring::new(HolderText::Worker(worker.clone()), time.now, ttl);
             self.leases.insert(claim.key.clone(), lease);
             return Tenure::Current;
         }
@@ -111,8 +121,8 @@ impl LeaseTable {
         let lease = live(&self.leases, key, time.now)?;
         Some(Holder {
             worker: lease.value.to_string(),
-            left: lease.expires.since(time.now),
-            fence: self.fences.get(key).copied(),
+            left: lease.left(time.now),
+            fence: self.fences.get(key).copied().flatten(),
         })
     }
 
@@ -124,12 +134,14 @@ impl LeaseTable {
         session: Nonce,
         ttl: Duration,
     ) -> SessionStart {
-        if let Some(taken) = live(&self.sessions, worker, time.now)
-            && taken.value != session
-        {
-            return SessionStart::Taken(taken.expires.since(time.now));
+        // What cannot be read or never expires is no session: nobody renews it.
+        let is_others = |it: &&Expiring<Option<Nonce>>| {
+            it.value.is_some_and(|value| value != session) && it.expires.is_some()
+        };
+        if let Some(taken) = live(&self.sessions, worker, time.now).filter(is_others) {
+            return SessionStart::Taken(taken.left(time.now));
         }
-        let opened = Expiring::new(session, time.now, ttl);
+        let opened = Expiring::new(Some(session), time.now, ttl);
         self.sessions.insert(worker.clone(), opened);
         SessionStart::Opened
     }
@@ -147,7 +159,7 @@ impl LeaseTable {
         if !self.has_session(time.now, worker, session) {
             return Tenure::Over;
         }
-        let renewed = Expiring::new(session, time.now, session_ttl);
+        let renewed = Expiring::new(Some(session), time.now, session_ttl);
         self.sessions.insert(worker.clone(), renewed);
         let member = Expiring::new(info.to_owned(), time.now, heartbeat_ttl);
         self.members.insert(worker.clone(), member);
@@ -257,13 +269,37 @@ impl LeaseTable {
     }
 
     fn is_current(&self, now: Moment, worker: &WorkerId, claim: &Claim) -> bool {
-        let held = live(&self.leases, &claim.key, now).is_some_and(|held| held.value == *worker);
-        let last = self.fences.get(&claim.key);
-        held && last.is_some_and(|(_, nonce)| *nonce == claim.nonce)
+        let held = live(&self.leases, &claim.key, now).is_some_and(|held| held.value.is(worker));
+        let last = self.fences.get(&claim.key).copied().flatten();
+        held && last.is_some_and(|(_, nonce)| nonce == claim.nonce)
     }
 
     fn has_session(&self, now: Moment, worker: &WorkerId, session: Nonce) -> bool {
-        live(&self.sessions, worker, now).is_some_and(|current| current.value == session)
+        live(&self.sessions, worker, now).is_some_and(|current| current.value == Some(session))
+    }
+}
+
+/// What is written into a lease.
+#[derive(Debug, Clone)]
+enum HolderText {
+    Worker(WorkerId),
+    /// What another program wrote, as it is read: it names no worker.
+    #[cfg_attr(not(feature = "simulation"), expect(dead_code))]
+    Unreadable(Box<str>),
+}
+
+impl HolderText {
+    fn is(&self, worker: &WorkerId) -> bool {
+        matches!(self, Self::Worker(holder) if holder == worker)
+    }
+}
+
+impl fmt::Display for HolderText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Worker(worker) => worker.fmt(f),
+            Self::Unreadable(text) => text.fmt(f),
+        }
     }
 }
 
@@ -271,19 +307,26 @@ impl LeaseTable {
 #[derive(Debug, Clone)]
 struct Expiring<T> {
     value: T,
-    expires: Moment,
+    /// Nothing if it never expires: another program wrote it.
+    expires: Option<Moment>,
 }
 
 impl<T> Expiring<T> {
     fn new(value: T, now: Moment, ttl: Duration) -> Self {
         Self {
             value,
-            expires: now + ttl,
+            expires: Some(now + ttl),
         }
     }
 
     fn is_live(&self, now: Moment) -> bool {
-        now < self.expires
+        self.expires.is_none_or(|expires| now < expires)
+    }
+
+    /// How long it is still there.
+    fn left(&self, now: Moment) -> Duration {
+        self.expires
+            .map_or(Holder::ENDLESS, |expires| expires.since(now))
     }
 }
 

@@ -273,3 +273,60 @@ fn quarantine_ends_when_a_member_has_waited_in_it_for_the_longest_lease_reported
         Acquired::Quarantined
     );
 }
+
+#[cfg(feature = "simulation")]
+#[test]
+fn spoilt_keys_harm_what_they_belong_to_until_they_are_deleted() {
+    let (mut table, [one, two, _]) = (LeaseTable::default(), workers());
+    let ttl = Duration::from_millis(100);
+    let claim = |number, nonce| Claim {
+        key: key(number),
+        nonce: Nonce::new(nonce),
+    };
+    for number in 0..4 {
+        let granted = table.acquire(time(0, 0), &one, &claim(number, 1), ttl);
+        assert!(matches!(granted, Acquired::Granted(_)));
+    }
+    table.spoil_lease(&key(0), "garbage");
+    table.spoil_fence(&key(1));
+    assert!(table.persist_lease(&key(2)));
+    for (number, tenure) in [
+        (0, Tenure::Over),
+        (1, Tenure::Over),
+        (2, Tenure::Current),
+        (3, Tenure::Current),
+    ] {
+        let claim = claim(number, 1);
+        assert_eq!(table.renew(time(1, 0), &one, &claim, ttl), tenure);
+    }
+    let holder = table.holder(time(1, 0), &key(0)).unwrap();
+    assert!(holder.worker == "garbage" && holder.is_endless());
+    assert_eq!(table.holder(time(1, 0), &key(1)).unwrap().fence, None);
+    assert!(table.persist_lease(&key(2)));
+    table.sweep(time(1_000, 0));
+    // One never expires, of one nobody knows the last token, one never expires.
+    for (number, is_free) in [(0, false), (1, false), (2, false), (3, true)] {
+        let taken = table.acquire(time(1_000, 0), &two, &claim(number, 2), ttl);
+        assert_eq!(matches!(taken, Acquired::Granted(_)), is_free, "{number}");
+        table.delete_spoilt(&key(number));
+        let taken = table.acquire(time(1_000, 0), &two, &claim(number, 3), ttl);
+        assert_eq!(matches!(taken, Acquired::Granted(_)), !is_free, "{number}");
+    }
+
+    let (first, second) = (Nonce::new(1), Nonce::new(2));
+    assert_eq!(
+        table.open_session(time(0, 0), &one, first, ttl),
+        SessionStart::Opened
+    );
+    table.spoil_session(&one);
+    let beaten = table.beat(time(1, 0), &one, first, "{}", (ttl, ttl));
+    assert_eq!(beaten, Tenure::Over);
+    assert_eq!(
+        table.open_session(time(1, 0), &one, second, ttl),
+        SessionStart::Opened
+    );
+    table.spoil_moved(&key(0));
+    assert!(table.is_cooling(time(u64::from(u32::MAX), 0), &key(0)));
+    table.delete_spoilt(&key(0));
+    assert!(!table.is_cooling(time(0, 0), &key(0)));
+}

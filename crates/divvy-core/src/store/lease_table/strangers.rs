@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{Expiring, LeaseTable, StoreTime, live};
+use super::{Expiring, HolderText, LeaseTable, StoreTime, live};
 use crate::store::lease::{LeaseKey, WorkerId};
 
 #[doc(hidden)]
@@ -12,7 +12,7 @@ impl LeaseTable {
     /// Writes a worker over whoever holds a lease. No token is minted: that of
     /// the last tenure stays.
     pub fn overwrite(&mut self, time: StoreTime, key: &LeaseKey, worker: &WorkerId, ttl: Duration) {
-        let lease = Expiring::new(worker.clone(), time.now, ttl);
+        let lease = Expiring::new(HolderText::Worker(worker.clone()), time.now, ttl);
         self.leases.insert(key.clone(), lease);
     }
 
