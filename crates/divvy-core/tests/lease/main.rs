@@ -8,4 +8,6 @@ mod outage;
 mod ownership;
 mod quarantine;
 mod session;
+#[cfg(feature = "simulation")]
+mod spoilt;
 mod wishes;

@@ -79,7 +79,10 @@ async fn harms_its_own_worker_only(
 
 async fn record_of_a_worker(bed: &Bed) -> Key {
     let store = bed.open(&Handle::current(), SOON).await;
-    let records = store.list(&Prefix::below(Key::new(["w"]).unwrap())).await.unwrap();
+    let records = store
+        .list(&Prefix::below(Key::new(["w"]).unwrap()))
+        .await
+        .unwrap();
     let keys = records.into_iter().map(|entry| entry.key);
     keys.min().expect("there are workers")
 }

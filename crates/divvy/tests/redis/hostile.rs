@@ -127,6 +127,15 @@ async fn spoilt_keys_of_workers_are_written_over_or_refused() {
         .await;
     assert_eq!(beat.unwrap().tenure, Tenure::Current);
     assert_eq!(raw.get("node:tests:a").unwrap(), "tests|tests:a");
+    // A description that is there and cannot be read is not nothing.
+    for spoilt in ["SET", "RPUSH"] {
+        raw.say(&["DEL", "divvy:info:tests:a"]);
+        raw.say(&[spoilt, "divvy:info:tests:a", ""]);
+        let members = store.members().await.unwrap();
+        assert_eq!(members[0].info.as_deref(), Some("no text"), "{spoilt}");
+    }
+    raw.say(&["DEL", "divvy:info:tests:a"]);
+    assert_eq!(store.members().await.unwrap()[0].info, None);
     raw.say_bytes(&[b"SET", b"divvy:info:tests:a", b"\xff"]);
     assert_eq!(
         store.members().await.unwrap()[0].info.as_deref(),

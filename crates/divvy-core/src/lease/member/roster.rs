@@ -140,7 +140,11 @@ impl Roster {
                     Ok(info) => info,
                     Err(error) => {
                         problems.extend(self.tell(cluster, &member.name, text, &error));
-                        self.known(&member.name).unwrap_or(unspoken)
+                        // Nobody waits for one that may not be there.
+                        self.known(&member.name).unwrap_or(WorkerInfo {
+                            healthy: false,
+                            ..unspoken
+                        })
                     }
                 },
             };
@@ -179,7 +183,7 @@ impl Roster {
         self.told.insert(name.into(), text.to_owned());
         Some(format!(
             "worker {name:?} says of itself, divvy:info:{cluster}:{name} in Redis, what cannot be \
-             read, so the last good is kept: {error}"
+             read, so the last good is kept, and without one it is given nothing: {error}"
         ))
     }
 }
