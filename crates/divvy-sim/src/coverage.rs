@@ -121,6 +121,7 @@ mishaps! {
     ForeignDelete = "foreign_lease_deleted" in Lease: "A stranger deleted a lease that somebody held.",
     ForeignOverwrite = "foreign_lease_overwritten" in Lease: "A stranger wrote itself over the holder of a lease.",
     ForeignMember = "foreign_member" in Lease: "A stranger said that it is a live worker, and took nothing.",
+    Spoilt = "key_spoilt" in Lease: "Another program wrote over a lease, a token, a mark, a session or what a worker says of itself.",
     GroupGarbled = "group_garbled" in Lease: "The document of a group was not one.",
     GroupChanged = "group_changed" in Lease: "A group got another size or limit.",
     GroupRemoved = "group_removed" in Lease: "A group was taken away.",

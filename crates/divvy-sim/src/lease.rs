@@ -14,6 +14,7 @@ mod operation;
 mod phase;
 mod process;
 mod profile;
+mod spoil;
 mod store;
 mod strike;
 mod wishes;
@@ -30,9 +31,10 @@ use crate::dice::Dice;
 use crate::invariants::{Bounds, LeaseInvariants};
 use crate::time::TrueTime;
 use crate::world::{Beginning, Happening, OPERATIONS_MAX, WorldOf};
-pub use fault::{LeaseFault, LeaseFaultKind};
+pub use fault::{LeaseFault, LeaseFaultKind, SpoiltKey};
 use groups::Groups;
 pub use profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan, WorkerLimits};
+use spoil::Victim;
 use store::Store;
 use wishes::Wishes;
 
@@ -62,6 +64,9 @@ pub struct LeaseMode {
     named: BTreeMap<WorkerId, BTreeMap<(usize, u32), TrueTime>>,
     /// Until when a name may be held by nobody: the store's clock was set.
     names_linger: TrueTime,
+    /// Keys that another program has written over and nobody has deleted since,
+    /// by the fault.
+    spoilt: BTreeMap<usize, Victim>,
     /// Partitions that were ever started.
     started: BTreeSet<usize>,
     /// When a partition was last started or stopped.
@@ -98,6 +103,7 @@ impl LeaseWorld {
                 told_leases: BTreeMap::new(),
                 named: BTreeMap::new(),
                 names_linger: TrueTime::ZERO,
+                spoilt: BTreeMap::new(),
                 started: BTreeSet::new(),
                 moved: TrueTime::ZERO,
             },

@@ -229,3 +229,20 @@ fn a_limit_that_was_raised_and_lowered_again_is_kept() {
 fn looks_at_short_leases_leave_time_for_those_at_long_ones() {
     holds_in(Mode::Lease, 31_951_730_514, &[0, 5, 6, 7, 8, 9]);
 }
+
+#[test]
+fn worker_that_was_never_readable_is_not_waited_for() {
+    holds_in(Mode::Lease, 8_005_328, &[0, 1, 2, 3]);
+    holds_in(
+        Mode::Lease,
+        8_005_669,
+        &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15],
+    );
+    holds_in(Mode::Lease, 8_007_170, &[0, 2, 4, 5]);
+}
+
+#[test]
+fn worker_whose_description_is_lost_keeps_its_last_limits() {
+    holds_in(Mode::Lease, 8_005_327, &[0, 1, 2, 3, 7]);
+    holds_in(Mode::Lease, 8_009_825, &[1, 2, 3, 4, 6, 7, 8, 9, 10]);
+}

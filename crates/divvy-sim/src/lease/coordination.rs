@@ -226,7 +226,16 @@ impl Coordination for LeaseMode {
                 world.survey()?;
                 world.begin_probe()?.map(|until| (Stage::Probe, until))
             }
-            Stage::Probe | Stage::Limp => None,
+            // The last that was spoilt is deleted, and must run in time.
+            Stage::Probe if world.repair_all()? => {
+                world.enter(Phase::Healing)?;
+                Some((Stage::Limp, world.now + world.profile.repaired_within()))
+            }
+            Stage::Limp => {
+                world.survey()?;
+                None
+            }
+            Stage::Probe => None,
         };
         Ok(next.map(|(stage, until)| Course { stage, until }))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use divvy_core::leader::Overdue;
 use divvy_core::lease::{Batches, LeaseSettings};
 
-use super::fault::{LeaseFault, LeaseFaultKind};
+use super::fault::{LeaseFault, LeaseFaultKind, SpoiltKey};
 use super::groups::Groups;
 use super::profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan, WorkerLimits};
 use crate::dice::Dice;
@@ -31,6 +31,9 @@ const LEAVES: u64 = 0x6c65_6176;
 
 /// So are more changes of weights.
 const WEIGHTS: u64 = 0x7765_6967;
+
+/// So are keys that another program writes over.
+const SPOILS: u64 = 0x7370_6f69;
 
 /// A day, in milliseconds.
 const DAY_MS: i64 = 86_400_000;
@@ -126,6 +129,44 @@ fn step_walls(dice: &mut Dice, profile: &mut LeaseProfile) {
         };
         let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
         let lasts = Duration::ZERO;
+        profile.faults.push(LeaseFault { at, lasts, kind });
+    }
+}
+
+/// Lets another program write over keys, in some worlds. Some stay as they are
+/// until the end.
+fn spoil(dice: &mut Dice, profile: &mut LeaseProfile) {
+    if profile.faults.is_empty() || !dice.chance(0.3) {
+        return;
+    }
+    let (span, lease) = (profile.faults_until.elapsed(), profile.settings.lease_ttl);
+    for _ in 0..dice.between(1, 5) {
+        let number = dice.below(1 << 16);
+        let kind = match dice.chance(0.4) {
+            true => LeaseFaultKind::SpoilForGood(
+                number,
+                dice.pick(&[
+                    SpoiltKey::Lease,
+                    SpoiltKey::Expiry,
+                    SpoiltKey::Token,
+                    SpoiltKey::Ghost,
+                ]),
+            ),
+            false => LeaseFaultKind::Spoil(
+                number,
+                dice.pick(&[
+                    SpoiltKey::Lease,
+                    SpoiltKey::Expiry,
+                    SpoiltKey::Token,
+                    SpoiltKey::Mark,
+                    SpoiltKey::Session,
+                    SpoiltKey::Info,
+                    SpoiltKey::Ghost,
+                ]),
+            ),
+        };
+        let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
+        let lasts = dice.span(lease / 20, lease * 3);
         profile.faults.push(LeaseFault { at, lasts, kind });
     }
 }
@@ -322,6 +363,7 @@ fn add_on_own_dice(seed: u64, profile: &mut LeaseProfile) {
     reload(&mut Dice::new(seed ^ RELOADS), profile);
     step_walls(&mut Dice::new(seed ^ WALLS), profile);
     leave_asking(&mut Dice::new(seed ^ LEAVES), profile);
+    spoil(&mut Dice::new(seed ^ SPOILS), profile);
     let mut weights = Dice::new(seed ^ WEIGHTS);
     if !profile.faults.is_empty() && weights.chance(0.1) {
         reweigh(&mut weights, profile);

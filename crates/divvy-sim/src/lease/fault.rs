@@ -82,6 +82,11 @@ pub enum LeaseFaultKind {
     ForeignOverwrite(usize),
     /// A stranger says that it is a live worker, and takes nothing.
     ForeignMember(usize),
+    /// Another program writes over a key, and somebody deletes it when the fault
+    /// is over. Only what the key belongs to may suffer, and not after that.
+    Spoil(usize, SpoiltKey),
+    /// The same, and nobody deletes it before the end of the world.
+    SpoilForGood(usize, SpoiltKey),
     /// The document of a group is no document.
     Garble(usize),
     /// A group gets so many partitions more (above 0) or less.
@@ -107,6 +112,25 @@ pub enum LeaseFaultKind {
     Pin(usize, usize),
     /// What operators wish cannot be read.
     GarbleWishes,
+}
+
+/// A key that another program writes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpoiltKey {
+    /// A lease: its holder cannot be read, and it never expires.
+    Lease,
+    /// A lease that never expires, until its holder renews it.
+    Expiry,
+    /// The last token of a lease.
+    Token,
+    /// The mark of a move, which never expires.
+    Mark,
+    /// The session of a member.
+    Session,
+    /// What a member says of itself.
+    Info,
+    /// A worker that is not there and never ceases to be alive.
+    Ghost,
 }
 
 impl LeaseFaultKind {
@@ -140,7 +164,14 @@ impl LeaseFaultKind {
 
     /// Whether the store loses what it knew, tokens included.
     pub const fn forgets(&self) -> bool {
-        matches!(self, Self::Empty | Self::RestartBehind(_) | Self::Evict(_))
+        matches!(
+            self,
+            Self::Empty
+                | Self::RestartBehind(_)
+                | Self::Evict(_)
+                | Self::Spoil(_, SpoiltKey::Token)
+                | Self::SpoilForGood(_, SpoiltKey::Token)
+        )
     }
 }
 

@@ -155,7 +155,7 @@ impl LeaseWorld {
         }
     }
 
-    fn disturb_lease(&mut self, key: &LeaseKey) -> Result<(), Broken> {
+    pub(super) fn disturb_lease(&mut self, key: &LeaseKey) -> Result<(), Broken> {
         let partition = self.partition_of(key);
         let until = self.now + self.profile.longest_lease();
         self.tell(&Fact::Disturbed {
@@ -164,7 +164,7 @@ impl LeaseWorld {
         })
     }
 
-    fn keys(&self) -> Vec<LeaseKey> {
+    pub(super) fn keys(&self) -> Vec<LeaseKey> {
         let wanted = self.own.groups.wanted();
         wanted
             .map(|partition| self.own.groups.key_of(partition))
@@ -188,6 +188,12 @@ impl LeaseWorld {
             count => Some(keys.swap_remove(which % count)),
         }
     }
+}
+
+/// A worker that is not there.
+pub(super) fn ghost(which: usize) -> WorkerId {
+    let name = format!("ghost-{}", which % 2);
+    WorkerId::new(CLUSTER, &name).expect("a valid name")
 }
 
 fn stranger(which: usize) -> WorkerId {

@@ -15,6 +15,7 @@ impl LeaseWorld {
     /// No fault happens any more, and those that last are over.
     pub(super) fn heal(&mut self) -> Result<(), Broken> {
         self.end_faults()?;
+        self.delete_spoilt()?;
         self.write_groups();
         self.write_wishes();
         self.revive_all()
@@ -112,7 +113,7 @@ impl LeaseWorld {
             working.collect::<BTreeSet<usize>>()
         };
         let at: Vec<_> = self.processes.iter().map(working).collect();
-        for &partition in &wanted {
+        for &partition in wanted.iter().filter(|it| !self.is_spoilt(**it)) {
             let group = self.own.groups.group_of(partition);
             let homes = members
                 .clone()
@@ -173,6 +174,9 @@ impl LeaseWorld {
         let victim = alive[self.dice.below(alive.len())];
         let mut lost = self.running_at(victim);
         lost.retain(|&partition| {
+            if self.is_spoilt(partition) {
+                return false;
+            }
             let group = self.own.groups.group_of(partition);
             let mut others = alive.iter().filter(|&&member| member != victim);
             others.any(|&member| self.is_unlimited(member, group))

@@ -452,6 +452,13 @@ impl LeaseProfile {
             + self.driver.hook_wait(self.settings.lease_ttl)
     }
 
+    /// Within which a partition runs whose spoilt key was deleted: a lease whose
+    /// holder has lost its token runs out, and then every worker looks in its
+    /// turn.
+    pub fn repaired_within(&self) -> Duration {
+        self.handed_on_within() + self.reconcile_at_most() * (self.members_max() as u32 + 1)
+    }
+
     /// Whether some serve groups that others do not.
     fn is_parted(&self) -> bool {
         let serves_all = |plan: &PlacePlan| {

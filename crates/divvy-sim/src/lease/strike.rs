@@ -114,6 +114,11 @@ impl LeaseWorld {
             LeaseFaultKind::ForeignDelete(which) => self.foreign_delete(which)?,
             LeaseFaultKind::ForeignOverwrite(which) => self.foreign_overwrite(which)?,
             LeaseFaultKind::ForeignMember(which) => self.foreign_member(which),
+            LeaseFaultKind::Spoil(number, what) => {
+                self.spoil(index, number, what)?;
+                self.last(index, lasts)?;
+            }
+            LeaseFaultKind::SpoilForGood(number, what) => self.spoil(index, number, what)?,
             other => unreachable!("{other:?} is no fault of a store"),
         }
         Ok(())
@@ -173,6 +178,7 @@ impl LeaseWorld {
             }
         }
         self.hinder_while(None, self.weather != Weather::default());
+        self.repair()?;
         self.set_groups(&removed, &garbled);
         self.set_wishes(wishes);
         for member in 0..count {
