@@ -63,6 +63,9 @@ pub enum Defect {
     /// A store that forgot is waited for as long as the own lease lasts, not
     /// the longest one.
     QuarantineByOwnLease,
+    /// A listing of workers or of holders with one entry that cannot be read is
+    /// given up as a whole.
+    GiveUpListing,
 }
 
 impl Defect {
@@ -94,5 +97,6 @@ impl Defect {
         Self::KeepLostGrant,
         Self::ShedEarly,
         Self::QuarantineByOwnLease,
+        Self::GiveUpListing,
     ];
 }

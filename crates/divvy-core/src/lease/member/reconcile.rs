@@ -13,7 +13,7 @@ use super::wishes::News;
 use super::{Life, Member};
 use crate::lease::action::{Operation, Report, StopReason};
 use crate::lease::defect::Defect;
-use crate::store::{self, GroupDocument, Holder, LeaseKey};
+use crate::store::{self, GroupDocument, Holder, LeaseKey, WorkerId, WorkerInfo};
 
 /// Units of groups that are gone are forgotten once there are more of them
 /// than this, and than of those that are served.
@@ -66,6 +66,12 @@ impl Member {
             self.report(Report::Recovered);
         }
         if self.life != Life::Live || self.is_unlisted(members) {
+            return;
+        }
+        let mut infos = members.iter().filter_map(|member| member.info.as_deref());
+        if self.is_planted(Defect::GiveUpListing)
+            && infos.any(|info| WorkerInfo::from_json(info).is_err())
+        {
             return;
         }
         let news = self.wishes.read(wishes);
@@ -327,6 +333,12 @@ impl Member {
         // Clocks differ: what is free a little before its time has run out.
         let drift = settings.lease_ttl / 20;
         let now = self.now;
+        let mut names = holders.iter().flatten().map(|holder| &holder.worker);
+        if self.is_planted(Defect::GiveUpListing)
+            && names.any(|name| name.parse::<WorkerId>().is_err())
+        {
+            return;
+        }
         let mut adoptable = Vec::new();
         let mut problems = Vec::new();
         for (&number, holder) in units.iter().zip(holders) {
