@@ -226,16 +226,8 @@ impl Coordination for LeaseMode {
                 world.survey()?;
                 world.begin_probe()?.map(|until| (Stage::Probe, until))
             }
-            // The last that was spoilt is deleted, and must run in time.
-            Stage::Probe if world.repair_all()? => {
-                world.enter(Phase::Healing)?;
-                Some((Stage::Limp, world.now + world.profile.repaired_within()))
-            }
-            Stage::Limp => {
-                world.survey()?;
-                None
-            }
-            Stage::Probe => None,
+            Stage::Probe => world.begin_repair()?.map(|until| (Stage::Limp, until)),
+            Stage::Limp => None,
         };
         Ok(next.map(|(stage, until)| Course { stage, until }))
     }

@@ -99,7 +99,7 @@ impl LeaseWorld {
     }
 
     /// Whether a member may have all partitions of a group that there are.
-    fn is_unlimited(&self, member: usize, group: usize) -> bool {
+    pub(super) fn is_unlimited(&self, member: usize, group: usize) -> bool {
         let mut loads = self.loads(member, group).into_iter();
         self.serves(member, group) && loads.all(|(_, most)| most.is_none())
     }

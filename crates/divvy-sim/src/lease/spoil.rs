@@ -8,7 +8,9 @@ use divvy_core::store::LeaseKey;
 use super::foreign::ghost;
 use super::{LeaseFaultKind, LeaseWorld, SpoiltKey};
 use crate::coverage::Mishap;
+use crate::fact::Fact;
 use crate::invariants::Broken;
+use crate::time::TrueTime;
 
 /// What cannot be read, or means nothing. The empty text is what readers make
 /// of a key of another type.
@@ -89,12 +91,30 @@ impl LeaseWorld {
         }
     }
 
-    /// Somebody deletes all that is spoilt. Gives whether there was something.
-    pub(super) fn repair_all(&mut self) -> Result<bool, Broken> {
-        let is_any = !self.own.spoilt.is_empty();
-        self.own.spoilt.clear();
+    /// Somebody deletes all that is still spoilt, and what nobody could have by
+    /// it is started, as far as somebody may have it all. Gives when that must
+    /// be over; nothing if nothing is spoilt.
+    pub(super) fn begin_repair(&mut self) -> Result<Option<TrueTime>, Broken> {
+        let wanted: Vec<usize> = self.own.groups.wanted().collect();
+        let spoilt = wanted.into_iter().filter(|it| self.is_spoilt(*it));
+        let alive = self.alive();
+        let idle = spoilt.filter(|partition| {
+            let group = self.own.groups.group_of(*partition);
+            let mut members = alive.iter();
+            let runs = |member: &usize| self.processes[*member].running.contains_key(partition);
+            !alive.iter().any(runs) && members.any(|&member| self.is_unlimited(member, group))
+        });
+        let partitions: Vec<usize> = idle.collect();
+        if std::mem::take(&mut self.own.spoilt).is_empty() {
+            return Ok(None);
+        }
         self.delete_spoilt()?;
-        Ok(is_any)
+        let by = self.now + self.profile.repaired_within();
+        self.tell(&Fact::Lost {
+            partitions: &partitions,
+            by,
+        })?;
+        Ok(Some(by + self.profile.settings.heartbeat_interval))
     }
 
     /// Deletes the keys that cannot be read or never expire, but those of
