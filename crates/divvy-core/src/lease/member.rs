@@ -124,6 +124,8 @@ pub struct Batches {
     pub releases: usize,
     /// Of those that are looked at.
     pub looks: usize,
+    /// Of those whose cooldown is asked for.
+    pub candidates: usize,
 }
 
 impl Default for Batches {
@@ -133,6 +135,7 @@ impl Default for Batches {
             acquires: 2_000,
             releases: 2_000,
             looks: 5_000,
+            candidates: 1_000,
         }
     }
 }
@@ -204,6 +207,8 @@ pub struct Member {
     taken_for_others: u32,
     given_up: u32,
     pace_since: Moment,
+    /// How many were asked for their cooldown, where not all are at once.
+    candidates_asked: usize,
     /// Something may be takeable that was not looked at.
     is_taking: bool,
     /// A round of looks was due while another look was under way.
@@ -255,6 +260,7 @@ impl Member {
             taken_for_others: 0,
             given_up: 0,
             pace_since: now,
+            candidates_asked: 0,
             is_taking: false,
             is_round_missed: false,
             are_grants_changed: false,

@@ -62,3 +62,39 @@ fn spoilt_lease_stops_one_partition_until_its_key_is_deleted() {
     }
     cluster.until(ms(20_000), |cluster| cluster.running() == 24);
 }
+
+#[test]
+fn mark_that_never_expires_keeps_no_other_partition_where_it_is() {
+    let mut cluster = Cluster::new();
+    let setup = |name| {
+        let mut setup = Cluster::setup(name, &[("demo", 12)], settings());
+        setup.batches.candidates = 1;
+        setup
+    };
+    cluster.start(setup("a"));
+    cluster.until(ms(2_000), |cluster| cluster.running() == 12);
+    cluster.pass(ms(1_000));
+    for number in 0..6 {
+        cluster.table.spoil_moved(&key("demo", number));
+    }
+    cluster.start(setup("b"));
+    cluster.pass(ms(400_000));
+    let moved = |cluster: &Cluster| {
+        cluster
+            .moves()
+            .iter()
+            .filter(|it| it.from.is_some())
+            .count()
+    };
+    assert!(moved(&cluster) > 0, "some of the others are given up");
+    let left = cluster.places[0].member.misaligned();
+    let left: Vec<_> = left.map(|it| it.key.number).collect();
+    assert!(
+        !left.is_empty() && left.iter().all(|it| *it < 6),
+        "{left:?}"
+    );
+    for number in 0..6 {
+        cluster.table.delete_spoilt(&key("demo", number));
+    }
+    cluster.until(ms(200_000), Cluster::is_settled);
+}

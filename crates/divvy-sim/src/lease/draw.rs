@@ -35,6 +35,10 @@ const WEIGHTS: u64 = 0x7765_6967;
 /// So are keys that another program writes over.
 const SPOILS: u64 = 0x7370_6f69;
 
+/// So is what earlier drawing left at its default of how many leases go into one
+/// operation.
+const BATCHES: u64 = 0x6261_7463;
+
 /// A day, in milliseconds.
 const DAY_MS: i64 = 86_400_000;
 
@@ -228,14 +232,20 @@ fn drive(dice: &mut Dice, profile: &mut LeaseProfile) {
         profile.settings.operation_timeout = lease;
     }
     // Small, so that one is not enough for all that a member has.
-    if dice.chance(0.8) {
-        profile.batches = Batches {
-            renewals: dice.pick(&[1, 2, 3]),
-            acquires: dice.pick(&[1, 2, 3]),
-            releases: dice.pick(&[1, 2, 3]),
-            looks: dice.pick(&[1, 3, 7]),
-        };
-    }
+    let mut own = Dice::new(profile.seed ^ BATCHES);
+    let candidates = own.pick(&[1, 1, 2, 5]);
+    let batches = if dice.chance(0.8) {
+        &mut *dice
+    } else {
+        &mut own
+    };
+    profile.batches = Batches {
+        renewals: batches.pick(&[1, 2, 3]),
+        acquires: batches.pick(&[1, 2, 3]),
+        releases: batches.pick(&[1, 2, 3]),
+        looks: batches.pick(&[1, 3, 7]),
+        candidates,
+    };
     let hooks = Groups::new(profile).partitions_max();
     profile.hook = profile.driver.hooks_in_time(profile.hook, lease, hooks);
     if matches!(profile.driver.hook_concurrency, Some(1 | 2)) && dice.chance(0.3) {

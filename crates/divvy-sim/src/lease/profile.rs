@@ -386,6 +386,8 @@ impl LeaseProfile {
             (false, _) | (_, 0) => u32::MAX,
             (true, each) => each,
         };
+        // In each round, so many are asked for their cooldown.
+        let each = each.min(self.batches.candidates as u32);
         let rounds = all.div_ceil(each) + 4;
         let held_back = (settings.min_runtime + settings.move_cooldown).mul_f64(1.1) * 2;
         // Where limits keep a unit from where it should be, every worker may

@@ -13,8 +13,6 @@ use crate::lease::action::{Operation, Report, StopReason, TenureId};
 use crate::lease::defect::Defect;
 use crate::store::Claim;
 
-/// Most partitions whose cooldown is asked for at once.
-const CANDIDATES_MAX: usize = 1_000;
 /// How long what has stopped waits for what else stops.
 const GATHER: Duration = Duration::from_millis(2);
 
@@ -47,10 +45,9 @@ impl Member {
         if !self.setup.settings.shedding || self.is_cordoned() {
             return;
         }
-        let ripe: Vec<TenureId> = candidates
+        let mut ripe: Vec<TenureId> = candidates
             .into_iter()
             .filter(|id| self.is_ripe(*id))
-            .take(CANDIDATES_MAX)
             .collect();
         if ripe.is_empty() {
             return;
@@ -64,6 +61,14 @@ impl Member {
             .is_under_way(|purpose| matches!(purpose, Purpose::Cooling(_)))
         {
             return;
+        }
+        let most = self.setup.batches.candidates;
+        if ripe.len() > most {
+            // Others every time: the first ones may have to stay for long.
+            let from = self.candidates_asked % ripe.len();
+            ripe.rotate_left(from);
+            ripe.truncate(most);
+            self.candidates_asked = self.candidates_asked.wrapping_add(most);
         }
         let keys = ripe.iter().filter_map(|id| self.tenures.get(*id));
         let keys = keys.map(|tenure| tenure.key.clone()).collect();
@@ -148,10 +153,12 @@ impl Member {
             if is_paced || kept <= least || !self.is_eligible() {
                 return;
             }
-            // The answer took its time: it may be this worker's by now.
+            // The answer took its time: it may be this worker's by now, or have to
+            // run for longer.
             let tenure = self.tenures.get(id);
             if tenure.is_some_and(|tenure| {
                 tenure.can_stop()
+                    && self.is_ripe(id)
                     && (self.is_anothers(tenure)
                         || surplus.contains(&id)
                         || self.is_planted(Defect::ShedOwn))
