@@ -33,7 +33,7 @@ use crate::time::TrueTime;
 use crate::world::{Beginning, Happening, OPERATIONS_MAX, WorldOf};
 pub use fault::{LeaseFault, LeaseFaultKind, SpoiltKey};
 use groups::Groups;
-pub use profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan, WorkerLimits};
+pub use profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan, Tuning, WorkerLimits};
 use spoil::Victim;
 use store::Store;
 use wishes::Wishes;

@@ -57,7 +57,7 @@ pub use invariants::{
 pub use leader::{LeaderMode, World};
 pub use lease::{
     GroupPlan, LeaseFault, LeaseFaultKind, LeaseMode, LeasePreset, LeaseProfile, LeaseWorld,
-    PlacePlan, SpoiltKey, WorkerLimits,
+    PlacePlan, SpoiltKey, Tuning, WorkerLimits,
 };
 pub use ledger::{Known, Ledger};
 pub use mode::Mode;

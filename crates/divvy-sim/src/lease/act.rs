@@ -232,9 +232,8 @@ impl LeaseWorld {
                 let left = self.processes[member].owned().count() - 1;
                 let running = self.processes[member].running.get(&self.partition_of(key));
                 let now = self.processes[member].clock.at(self.now);
-                let has_run = running.is_none_or(|running| {
-                    now.since(running.since) >= self.profile.settings.min_runtime
-                });
+                let least_run = self.profile.settings_of(member, limits).min_runtime;
+                let has_run = running.is_none_or(|running| now.since(running.since) >= least_run);
                 self.tell(&Fact::Shed {
                     member,
                     left,

@@ -7,7 +7,7 @@ use divvy_core::lease::{Batches, LeaseSettings};
 
 use super::fault::{LeaseFault, LeaseFaultKind, SpoiltKey};
 use super::groups::Groups;
-use super::profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan, WorkerLimits};
+use super::profile::{GroupPlan, LeasePreset, LeaseProfile, PlacePlan, Tuning, WorkerLimits};
 use crate::dice::Dice;
 use crate::fault::{HookWeather, Isolation, Weather};
 use crate::mode::Mode;
@@ -34,6 +34,9 @@ const WEIGHTS: u64 = 0x7765_6967;
 
 /// So are keys that another program writes over.
 const SPOILS: u64 = 0x7370_6f69;
+
+/// So is what reloads change beside limits.
+const TUNINGS: u64 = 0x7475_6e65;
 
 /// So is what earlier drawing left at its default of how many leases go into one
 /// operation.
@@ -137,6 +140,39 @@ fn step_walls(dice: &mut Dice, profile: &mut LeaseProfile) {
     }
 }
 
+/// Lets reloads change what else they can, too.
+fn tune(dice: &mut Dice, profile: &mut LeaseProfile) {
+    let settings = &profile.settings;
+    for fault in &mut profile.faults {
+        let LeaseFaultKind::Reload(_, limits) = &mut fault.kind else {
+            continue;
+        };
+        if dice.chance(0.3) {
+            continue;
+        }
+        // From none at all to all as at first.
+        let zero = Duration::ZERO;
+        limits.tuning = Some(Tuning {
+            shedding: dice.chance(0.7),
+            gentle_handoff: dice.chance(0.6),
+            releases_per_reconcile: dice.pick(&[0, 1, 2, 5]),
+            acquires_per_reconcile: dice.pick(&[0, 1, 4, 16]),
+            min_runtime: dice.pick(&[
+                zero,
+                settings.min_runtime,
+                settings.reconcile_interval,
+                settings.lease_ttl,
+            ]),
+            move_cooldown: dice.pick(&[
+                zero,
+                settings.move_cooldown,
+                settings.reconcile_interval * 2,
+            ]),
+            min_partitions: dice.pick(&[0, 0, 1, 2]),
+        });
+    }
+}
+
 /// Lets another program write over keys, in some worlds. Some stay as they are
 /// until the end.
 fn spoil(dice: &mut Dice, profile: &mut LeaseProfile) {
@@ -192,6 +228,7 @@ fn reload(dice: &mut Dice, profile: &mut LeaseProfile) {
         let limits = WorkerLimits {
             max_partitions: dice.pick(&[0, 1, 2, 4]),
             max_per_group: dice.pick(&[0, 0, 1, 2]),
+            tuning: None,
         };
         let kind = LeaseFaultKind::Reload(dice.below(places), limits);
         let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
@@ -288,6 +325,7 @@ fn unsettle(dice: &mut Dice, profile: &mut LeaseProfile) {
             let limits = WorkerLimits {
                 max_partitions: dice.pick(&[1, 2, 4]),
                 max_per_group: 0,
+                tuning: None,
             };
             let kind = LeaseFaultKind::Reload(dice.below(64), limits);
             let at = TrueTime::ZERO + dice.span(Duration::ZERO, span);
@@ -374,6 +412,7 @@ fn add_on_own_dice(seed: u64, profile: &mut LeaseProfile) {
     step_walls(&mut Dice::new(seed ^ WALLS), profile);
     leave_asking(&mut Dice::new(seed ^ LEAVES), profile);
     spoil(&mut Dice::new(seed ^ SPOILS), profile);
+    tune(&mut Dice::new(seed ^ TUNINGS), profile);
     let mut weights = Dice::new(seed ^ WEIGHTS);
     if !profile.faults.is_empty() && weights.chance(0.1) {
         reweigh(&mut weights, profile);
@@ -471,6 +510,7 @@ fn places(dice: &mut Dice, profile: &LeaseProfile) -> Vec<PlacePlan> {
                     true => dice.pick(&[0, 0, 2]),
                     false => 0,
                 },
+                tuning: None,
             },
             min_partitions: match max_partitions {
                 0 => min_partitions,

@@ -56,6 +56,41 @@ pub struct WorkerLimits {
     pub max_partitions: u32,
     /// Of one group; 0 is no limit.
     pub max_per_group: u32,
+    /// What else they were changed to; nothing while they are as at first.
+    pub tuning: Option<Tuning>,
+}
+
+/// What settings of a worker can be changed while it runs, beside its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// [`LeaseSettings::shedding`].
+    pub shedding: bool,
+    /// [`LeaseSettings::gentle_handoff`].
+    pub gentle_handoff: bool,
+    /// [`LeaseSettings::releases_per_reconcile`].
+    pub releases_per_reconcile: u32,
+    /// [`LeaseSettings::acquires_per_reconcile`].
+    pub acquires_per_reconcile: u32,
+    /// [`LeaseSettings::min_runtime`].
+    pub min_runtime: Duration,
+    /// [`LeaseSettings::move_cooldown`].
+    pub move_cooldown: Duration,
+    /// [`LeaseSettings::min_partitions`].
+    pub min_partitions: u32,
+}
+
+impl Tuning {
+    fn of(self, settings: LeaseSettings) -> LeaseSettings {
+        LeaseSettings {
+            shedding: self.shedding,
+            gentle_handoff: self.gentle_handoff,
+            releases_per_reconcile: self.releases_per_reconcile,
+            acquires_per_reconcile: self.acquires_per_reconcile,
+            min_runtime: self.min_runtime,
+            move_cooldown: self.move_cooldown,
+            ..settings
+        }
+    }
 }
 
 /// What tells one place for a member from another.
@@ -78,9 +113,12 @@ pub struct PlacePlan {
 impl PlacePlan {
     /// Below how many it gives up none, where it may have so many.
     pub(super) fn least(&self, limits: WorkerLimits) -> u32 {
+        let least = limits
+            .tuning
+            .map_or(self.min_partitions, |tuning| tuning.min_partitions);
         match limits.max_partitions {
-            0 => self.min_partitions,
-            most => most.min(self.min_partitions),
+            0 => least,
+            most => most.min(least),
         }
     }
 }
@@ -177,6 +215,10 @@ impl LeaseProfile {
     pub(super) fn settings_of(&self, place: usize, limits: WorkerLimits) -> LeaseSettings {
         let plan = self.plan_of(place);
         let timings = self.timings_of(plan);
+        let timings = match limits.tuning {
+            Some(tuning) => tuning.of(timings),
+            None => timings,
+        };
         LeaseSettings {
             max_partitions: limits.max_partitions,
             max_per_group: limits.max_per_group,
@@ -369,6 +411,14 @@ impl LeaseProfile {
         if restarts || self.fresh {
             after += self.quarantine() * 2 + Duration::from_secs(2);
         }
+        // Marks of a longer cooldown, and what was given up in vain by it.
+        let tunings = self.faults.iter().filter_map(|fault| match fault.kind {
+            LeaseFaultKind::Reload(_, limits) => limits.tuning,
+            _ => None,
+        });
+        let cooldown = tunings.map(|tuning| tuning.move_cooldown).max();
+        let longer = cooldown.filter(|cooldown| *cooldown > settings.move_cooldown);
+        after += longer.unwrap_or_default().mul_f64(2.2);
         if self.is_dynamic() {
             after += settings.config_refresh_interval.mul_f64(1.2);
         }
