@@ -130,7 +130,9 @@ pub async fn a_loss_of_all_data_begins_a_quarantine(
         format!("a loss of all data keeps the quarantine {first}")
     })?;
     one.goes_on(LEASE, &first, LONG).await?;
-    one.goes_on(LEASE, &second, LEASE).await?;
+    for waited in [LEASE, LEASE * 10 - MOMENT] {
+        one.goes_on(LEASE, &second, waited).await?;
+    }
     one.ends(LEASE, &second, LEASE * 10).await
 }
 
