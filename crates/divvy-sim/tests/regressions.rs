@@ -246,3 +246,9 @@ fn worker_whose_description_is_lost_keeps_its_last_limits() {
     holds_in(Mode::Lease, 8_005_327, &[0, 1, 2, 3, 7]);
     holds_in(Mode::Lease, 8_009_825, &[1, 2, 3, 4, 6, 7, 8, 9, 10]);
 }
+
+#[test]
+fn nothing_is_given_up_before_a_minimum_runtime_that_was_raised_meanwhile() {
+    holds_in(Mode::Lease, 9_500_730, &[]);
+    holds_in(Mode::Lease, 9_501_082, &[]);
+}
