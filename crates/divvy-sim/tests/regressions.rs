@@ -140,6 +140,11 @@ fn nobody_can_tell_what_a_store_lost_when_all_who_saw_it_are_gone() {
 }
 
 #[test]
+fn a_leader_that_has_not_found_out_may_go_on_from_the_lost_root_of_a_revision() {
+    holds(5_002_166, &[1, 3]);
+}
+
+#[test]
 fn a_lease_that_had_ended_is_taken_up_again_by_the_root_that_is_there() {
     holds(8_000_018_661, &[4, 12]);
     holds(8_000_031_188, &[1, 2, 3, 4, 5, 8, 9, 10, 11]);
