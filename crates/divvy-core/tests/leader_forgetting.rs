@@ -11,7 +11,7 @@ use divvy_core::leader::{
     Event, HookEnd, LeaderRecord, LeaderSettings, Life, RootHead, STOPPING_MAX, STRUCK_OUT,
     SessionId, Shutdown, Watched, WorkerRecord,
 };
-use divvy_core::store::{Change, Entry, Incarnation, Key, KeyValueTable, Revision};
+use divvy_core::store::{Change, Entry, Key, Revision};
 use divvy_core::{Health, Moment};
 
 fn fast() -> LeaderSettings {
@@ -689,73 +689,6 @@ fn more_stops_than_a_record_can_name_are_not_acknowledged_before_they_end() {
     run_until(&mut cluster, Duration::from_secs(10), |cluster| {
         cluster.nodes[1].runs.len() == count as usize
     });
-}
-
-/// How the store comes back after an outage.
-#[derive(Debug, Clone, Copy)]
-struct Restart {
-    /// How long nobody reaches it.
-    outage: Duration,
-    /// How much later than the one before it each member reaches it again.
-    apart: Duration,
-    keeps_data: bool,
-    leader_lives: bool,
-}
-
-/// How long after the outage began everything is owned again, by those who live.
-fn paused_for(restart: Restart) -> Duration {
-    let mut cluster = Cluster::settled(LeaderSettings::default(), 3, 12);
-    let leader = cluster.leader().unwrap();
-    let begun = cluster.now;
-    if !restart.leader_lives {
-        cluster.kill(leader);
-    }
-    for node in &mut cluster.nodes {
-        node.is_cut = true;
-    }
-    cluster.run(restart.outage);
-    cluster.incarnation = Incarnation::new("second");
-    if !restart.keeps_data {
-        cluster.table = KeyValueTable::default();
-    }
-    // Whoever leads is the last to know that the store is there again.
-    for node in [1, 2, 0].map(|ahead| (leader + ahead) % 3) {
-        cluster.nodes[node].is_cut = false;
-        cluster.tell(node, Event::Connected(cluster.incarnation.clone()));
-        cluster.run(restart.apart);
-    }
-    run_until(&mut cluster, Duration::from_secs(60), Cluster::is_owned);
-    cluster.now - begun
-}
-
-#[test]
-fn a_restarted_store_pauses_work_for_its_outage_a_lease_and_two_seconds_and_a_lead_if_the_leader_died()
- {
-    let settings = LeaderSettings::default();
-    let lease = LeaderSettings::observed(settings.heartbeat_ttl);
-    let lead = LeaderSettings::observed(settings.leader_lease);
-    for outage_ms in [0, 500, 1_500, 3_000, 5_000, 9_000, 20_000] {
-        for apart_ms in [0, 100, 300] {
-            for (keeps_data, leader_lives) in
-                [(true, true), (true, false), (false, true), (false, false)]
-            {
-                let restart = Restart {
-                    outage: Duration::from_millis(outage_ms),
-                    apart: Duration::from_millis(apart_ms),
-                    keeps_data,
-                    leader_lives,
-                };
-                // The outage lasts until the last of them reaches the store.
-                let away = restart.outage + restart.apart * 2;
-                let mut most = away + lease + Duration::from_secs(2);
-                if !leader_lives {
-                    most += lead;
-                }
-                let paused = paused_for(restart);
-                assert!(paused <= most, "{restart:?}: {paused:?}, not {most:?}");
-            }
-        }
-    }
 }
 
 /// The leader writes its record at a revision that one of those who follow it

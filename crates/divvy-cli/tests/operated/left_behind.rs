@@ -6,12 +6,11 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use divvy_testbed::{ProcessId, is_alive, until, until_some};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 use tempfile::TempDir;
-use tokio::time::sleep;
 
 use crate::client::ask;
 use crate::member::{Member, SOON, command};
@@ -270,9 +269,9 @@ async fn a_sweeper_that_stood_still_for_a_lease_kills_no_command_whose_lease_was
         let before = started(at);
         let sweepers = sweepers_of(worker.id());
         sweepers.iter().for_each(|pid| signal(pid, Signal::STOP));
-        sleep(Duration::from_secs(4)).await;
+        passes(Duration::from_secs(4)).await;
         sweepers.iter().for_each(|pid| signal(pid, Signal::CONT));
-        sleep(Duration::from_secs(1)).await;
+        passes(Duration::from_secs(1)).await;
         before.1 == 2 && started(at) == before && sweepers_of(worker.id()) == sweepers
     })
     .await;
@@ -471,6 +470,11 @@ fn unprivileged_agent(directory: &Path) -> (std::process::Command, &'static str)
         .env_remove("DIVVY_STORE")
         .env_remove("DIVVY_WEBHOOK");
     (limited, "setpriv --reuid=65534 --clear-groups -- ")
+}
+
+async fn passes(span: Duration) {
+    let begun = Instant::now();
+    until(SOON, "time has passed", async || begun.elapsed() >= span).await;
 }
 
 /// The first process that wrote itself down and has become `sleep`.

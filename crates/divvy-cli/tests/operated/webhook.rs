@@ -301,7 +301,11 @@ async fn a_start_that_is_unanswered_when_its_lease_ends_is_followed_by_a_stop() 
         })
         .await;
         member.signal(Signal::STOP);
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        let stopped = Instant::now();
+        until(SOON, "its leases have ended", async || {
+            stopped.elapsed() > Duration::from_secs(2)
+        })
+        .await;
         assert_eq!(service.heard("stop").len(), 0, "{kind}");
         member.signal(Signal::CONT);
         member.tells("its lease ended before it was started").await;
