@@ -186,10 +186,10 @@ fn look(
     hanging: &mut HashSet<(Pid, u64)>,
 ) -> io::Result<HashMap<Pid, Vec<LiveProcess>>> {
     let processes = Process::all()?;
-    // The number of a group is another's where its leader is another process, or
-    // where it has none and is of another session.
     // A session may have no number in this namespace of pids.
     let session = processes.get(&getpid()).and_then(|own| own.session);
+    // The number of a group is another's where its leader is another process, or
+    // where it has none and is of another session.
     let groups: HashMap<Pid, u64> = runs.iter().map(|run| (run.group, run.started)).collect();
     let own_group = |process: &Process| {
         let group = process.group?;

@@ -13,8 +13,8 @@ use crate::on_both;
 /// The lease of `--preset fast`.
 const LEASE: Duration = Duration::from_secs(1);
 /// By when a command of a stopped agent is dead: its lease ends within one, and
-/// a machine that does much else may be late by many.
-const FENCED: Duration = LEASE.saturating_mul(20);
+/// a machine that does much else may be late by some.
+const FENCED: Duration = LEASE.saturating_mul(5);
 
 /// Waits while time passes, and looks all the time whether the log is right.
 async fn passed(agents: &Agents, span: Duration) {

@@ -164,10 +164,7 @@ async fn a_restarted_redis_pauses_work_for_its_outage_a_lease_and_two_seconds() 
     for keeps_data in [true, false] {
         let most = LeaderSettings::observed(fleet.settings.leader.heartbeat_ttl);
         let pause = pause_of_a_restart(&mut fleet, keeps_data, &[0, 1, 2]).await;
-        assert!(
-            pause.beyond_outage() <= most + Duration::from_secs(2),
-            "data kept: {keeps_data}, {pause:?}"
-        );
+        pause.check(most, keeps_data);
     }
     fleet.end().await;
 }
@@ -186,10 +183,7 @@ async fn a_restarted_redis_whose_leader_died_pauses_work_for_a_leaders_lease_mor
             + LeaderSettings::observed(settings.leader_lease);
         let others: Vec<usize> = (0..3).filter(|number| *number != leader).collect();
         let pause = pause_of_a_restart(&mut fleet, keeps_data, &others).await;
-        assert!(
-            pause.beyond_outage() <= most + Duration::from_secs(2),
-            "data kept: {keeps_data}, {pause:?}"
-        );
+        pause.check(most, keeps_data);
     }
 }
 
@@ -206,9 +200,15 @@ async fn before_a_restart(make: impl Fn(Bed, u32) -> Fleet) -> Fleet {
     fleet
 }
 
-/// Both counted from when the server was killed.
+/// What a machine that does much else may add to what is documented; far less
+/// than another lease.
+const SLACK: Duration = Duration::from_secs(3);
+
+/// Counted from when the server was killed.
 #[derive(Debug)]
 struct Pause {
+    /// Until the server answered again.
+    restarted: Duration,
     /// Until the last worker heard it again.
     away: Duration,
     /// Until everything was owned again.
@@ -216,8 +216,14 @@ struct Pause {
 }
 
 impl Pause {
-    fn beyond_outage(&self) -> Duration {
-        self.lasted - self.away
+    /// Exactly, from when the last worker has heard of the new life; with slack
+    /// for a loaded machine, from when the server answered.
+    fn check(&self, most: Duration, keeps_data: bool) {
+        let most = most + Duration::from_secs(2);
+        assert!(
+            self.lasted <= self.away + most && self.lasted <= self.restarted + most + SLACK,
+            "data kept: {keeps_data}, {self:?}, at most {most:?}"
+        );
     }
 }
 
@@ -232,6 +238,7 @@ async fn pause_of_a_restart(fleet: &mut Fleet, keeps_data: bool, workers: &[usiz
     } else {
         server.start_empty().await;
     }
+    let restarted = begun.elapsed();
     until(SOON, "all work is stopped", async || {
         let counts = fleet.counts();
         workers.iter().all(|number| counts[*number] == 0)
@@ -240,5 +247,9 @@ async fn pause_of_a_restart(fleet: &mut Fleet, keeps_data: bool, workers: &[usiz
     let away = begun.elapsed();
     fleet.owned().await;
     let lasted = begun.elapsed();
-    Pause { away, lasted }
+    Pause {
+        restarted,
+        away,
+        lasted,
+    }
 }
